@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The only file that parses or prints numbers; never looks at the locale. */
+#ifndef OPI_BASE_TEXT_H
+#define OPI_BASE_TEXT_H
+#include "omnipilot/types.h"
+#include <stdarg.h>
+
+/* Whole-text parsers: surrounding spaces allowed, anything else left over is a failure. 1 = parsed, 0 = not a number.
+ * Doubles: decimal notation only, correctly rounded; no hex, no inf/nan; overflow gives 0 (failure). */
+int opi__parse_double(const char *s, size_t n, double *out);
+int opi__parse_int64(const char *s, size_t n, int64_t *out);
+
+/* Shortest decimal that reads back bit for bit ("nan", "inf", "-inf" for those). buf holds >= 32. Returns the length. */
+size_t opi__format_double(char *buf, double v);
+/* `digits` significant digits, %g style, trailing zeros dropped. */
+size_t opi__format_short(char *buf, double v, int digits);
+
+/* snprintf subset: %s %.*s %c %d %u %lld %llu %zu %x %llx %% and %g (shortest round-trip) %.Ng (N significant). Always
+ * terminates; returns the length that would have been written. */
+size_t opi__vformat(char *buf, size_t cap, const char *fmt, va_list ap);
+size_t opi__format(char *buf, size_t cap, const char *fmt, ...);
+
+/* ASCII only. */
+int opi__equal_nocase(const char *a, const char *b);
+char opi__lower(char c);
+/* Copies with truncation at a UTF-8 boundary, always terminates; returns 1 when it was cut. */
+int opi__copy_text(char *dst, size_t cap, const char *src);
+/* Edit distance (Damerau, restricted), ASCII case-insensitive; capped at `limit` + 1. Lengths up to 128. */
+size_t opi__edit_distance(const char *a, const char *b, size_t limit);
+
+/* Growable byte buffer on the context's allocator. After a failed growth it stays failed (status) and ignores writes. */
+typedef struct opi__buf {
+    opi_ctx *ctx;
+    char *data; /* NUL-terminated once anything was written */
+    size_t len, cap;
+    int32_t status;
+} opi__buf;
+void opi__buf_init(opi__buf *b, opi_ctx *ctx);
+void opi__buf_put(opi__buf *b, const void *bytes, size_t n);
+void opi__buf_puts(opi__buf *b, const char *s);
+void opi__buf_format(opi__buf *b, const char *fmt, ...);
+void opi__buf_free(opi__buf *b);
+/* Turns the buffer into an opi_text (the buffer becomes empty). */
+int32_t opi__buf_text(opi__buf *b, opi_text **out, opi_error *err);
+#endif
