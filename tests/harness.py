@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Counting for the tests that are Python scripts: ok, fail and skip by name, one closing line."""
+
+import os
+import re
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+class Checks:
+    def __init__(self):
+        self.passed = self.failed = self.skipped = 0
+
+    def ok(self, name):
+        self.passed += 1
+        if os.environ.get("VERBOSE"):
+            print("ok   " + name)
+
+    def fail(self, name, why):
+        self.failed += 1
+        print("FAIL %s: %s" % (name, why))
+
+    def skip(self, name, why):
+        self.skipped += 1
+        print("skip %s: %s" % (name, why))
+
+    def check(self, name, condition, why="does not hold"):
+        if condition:
+            self.ok(name)
+        else:
+            self.fail(name, why)
+
+    def none(self, name, problems):
+        """Passes when the list of problems is empty; otherwise shows each."""
+        problems = list(problems)
+        if problems:
+            self.fail(name, "%d problem%s\n    %s" % (len(problems), "s" if len(problems) > 1 else "",
+                                                     "\n    ".join(problems)))
+        else:
+            self.ok(name)
+
+    def done(self):
+        print("%d passed, %d failed, %d skipped" % (self.passed, self.failed, self.skipped))
+        sys.exit(1 if self.failed or not self.passed else 0)
+
+
+def rel(path):
+    return os.path.relpath(path, ROOT)
+
+
+def files(*folders, ext=(".c", ".h")):
+    """Every file below the folders (relative to the repository) with one of the extensions, sorted."""
+    found = []
+    for folder in folders:
+        for base, dirs, names in os.walk(os.path.join(ROOT, folder)):
+            dirs[:] = sorted(d for d in dirs if not d.startswith((".", "build", "__pycache__")))
+            found += [os.path.join(base, n) for n in names if n.endswith(tuple(ext))]
+    return sorted(found)
+
+
+def text(path):
+    with open(path, encoding="utf-8") as f:
+        return f.read()
+
+
+_TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
+
+
+def code_only(source):
+    """C source with comments and the insides of string and character literals blanked; line numbers are kept."""
+    def blank(match):
+        token = match.group(0)
+        if token[0] in "\"'":
+            return token[0] + " " * (len(token) - 2) + token[0]
+        return re.sub(r"[^\n]", " ", token)
+    return _TOKEN.sub(blank, source)
+
+
+def line_of(source, offset):
+    return source.count("\n", 0, offset) + 1
+
+
+def exported_in_headers():
+    """Names of the functions the public headers declare with OPI_API."""
+    names = set()
+    for path in files("include/omnipilot", ext=(".h",)):
+        code = re.sub(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", "", code_only(text(path)), flags=re.M)
+        for match in re.finditer(r"\bOPI_API\b([^;{]*?)\b(\w+)\s*\(", code):
+            names.add(match.group(2))
+    return names
+
+
+def map_symbols():
+    """Names in the version script."""
+    body = text(os.path.join(ROOT, "lib/omnipilot.map"))
+    body = re.sub(r"/\*.*?\*/", "", body, flags=re.S)
+    body = body.split("global:")[1].split("local:")[0]
+    return [s.strip() for s in body.split(";") if s.strip()]

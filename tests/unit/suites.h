@@ -1,0 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The one list of suites, a line each: SUITE(topic) stands for tests/unit/test_topic.c (or
+ * tests/property/test_topic.c), which defines `Suite *suite_topic(void)`. main.c includes this file and
+ * tests/unit/meson.build reads it. */
