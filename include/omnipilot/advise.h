@@ -44,6 +44,7 @@ typedef struct opi_utility {
     double risk;                     /**< 0 = expectation; 1 = the interval's bad end */
 } opi_utility;
 OPI_API void opi_utility_default(opi_utility *out);
+/** Overrides the weights that the JSON object names. Errors: OPI_E_FORMAT, OPI_E_UNKNOWN (a name), OPI_E_RANGE. */
 OPI_API int32_t opi_utility_parse(opi_ctx *ctx, const char *json, size_t size, opi_utility *inout, opi_error *err);
 
 typedef struct opi_advise_request {
@@ -80,6 +81,7 @@ typedef struct opi_terms {
 #define OPI_R_CONTEXT 4
 #define OPI_R_PRECISION 5
 #define OPI_R_FACTS 6
+#define OPI_R_ENGINE 7
 
 typedef struct opi_candidate {
     uint32_t struct_size;
@@ -87,8 +89,8 @@ typedef struct opi_candidate {
     opi_config config;            /**< of one replica; strings and facts live as long as the advice */
     int32_t replicas;
     int32_t verdict;              /**< worst OPI_P_… over the targets the utility used: OK, NEW_COMBINATION, OOD */
-    int32_t meets_slo;            /**< 1: every SLO met with probability >= 0.5 */
-    int32_t meets_demand;
+    int32_t meets_slo;            /**< 1: slo_violation < 0.5 */
+    int32_t meets_demand;         /**< 1: the demand (stated, or implied by request_rate) is met; 1 when there is none */
     int32_t price_stated;         /**< 0: no price known; the node term is 0 and said to be missing */
     int32_t inventory_index;
     double slo_violation;         /**< probability that at least one SLO is violated */
@@ -97,15 +99,18 @@ typedef struct opi_candidate {
     opi_terms terms;              /**< at the point estimate (expectation) */
     double score;                 /**< what it is ranked by: terms.total less the risk adjustment */
     double usd_per_mtok;          /**< NaN when the price is not stated */
-    char reason[200];             /**< why infeasible or outside, one line; empty otherwise */
+    char reason[200];             /**< why infeasible, outside or a new combination, one line; empty otherwise */
+    double out_tok_s;             /**< output tokens/s of all replicas under the load (predictions are per replica) */
 } opi_candidate;
 
 #define OPI_ADVISE_RECOMMENDED 0
-#define OPI_ADVISE_ABSTAINED 1        /**< every feasible candidate lies outside, or none meets the SLOs */
+#define OPI_ADVISE_ABSTAINED 1        /**< every feasible candidate lies outside, or none meets the SLOs and the demand */
 #define OPI_ADVISE_NOTHING_FEASIBLE 2
 
 /** A ranked answer. Owner: the caller, opi_advice_free. Immutable. */
 typedef struct opi_advice opi_advice;
+/** Enumerates, predicts and ranks. Errors: OPI_E_INVALID, OPI_E_RANGE (a length, count, price … and its limit),
+ *  OPI_E_UNKNOWN (a precision), OPI_E_NOMEM; finding nothing feasible or abstaining is a verdict. */
 OPI_API int32_t opi_advise(opi_ctx *ctx, const opi_model *model, const opi_advise_request *request, opi_advice **out,
                            opi_error *err);
 OPI_API void opi_advice_free(opi_advice *advice);
@@ -115,15 +120,22 @@ OPI_API int32_t opi_advice_verdict(const opi_advice *advice, size_t *winner);
 OPI_API size_t opi_advice_count(const opi_advice *advice);
 OPI_API size_t opi_advice_feasible(const opi_advice *advice);
 OPI_API int32_t opi_advice_candidate(const opi_advice *advice, size_t rank, opi_candidate *out, opi_error *err);
-/** Prediction of one target for the candidate at `rank`. */
+/** Prediction of one target for the candidate at `rank`: of one replica under its share of the load. */
 OPI_API int32_t opi_advice_prediction(const opi_advice *advice, size_t rank, size_t target, opi_prediction *out,
                                       size_t out_size, opi_error *err);
 /** One sentence: why the winner wins, or why the answer is withheld. Lives as long as the advice. */
 OPI_API const char *opi_advice_sentence(const opi_advice *advice);
 /** The measurement that would help most, in words; "" when none. */
 OPI_API const char *opi_advice_probe(const opi_advice *advice);
+/** What has to be said beside the numbers (prices not stated, a rate converted, an SLO without calibration …), one line
+ *  each. Lives as long as the advice; NULL past the end. */
+OPI_API size_t opi_advice_note_count(const opi_advice *advice);
+OPI_API const char *opi_advice_note(const opi_advice *advice, size_t index);
 /** The whole answer as a versioned JSON document (docs/json.md, "advice"). */
 OPI_API int32_t opi_advice_json(const opi_advice *advice, opi_text **out, opi_error *err);
+/** Asks the 60 everyday requests (popular LLMs on GPUs people rent) and counts the verdicts: JSON (docs/json.md,
+ *  "everyday"). Owner: the caller, opi_text_free. */
+OPI_API int32_t opi_evaluate_everyday(opi_ctx *ctx, const opi_model *model, opi_text **out, opi_error *err);
 /** Machine-readable name of an OPI_R_… code ("memory", "divisibility", …). */
 OPI_API const char *opi_reason_name(int32_t reason);
 
