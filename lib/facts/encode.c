@@ -129,3 +129,21 @@ void opi__encode(const opi_config *c, opi__encoded *out) {
     out->envelope[OPI__E_BITS] = c->weight_bits > 0 || c->precision ? p.bits : NAN;
     bases(&p, out->base);
 }
+
+static int32_t axis_named(const char *name) {
+    for (size_t i = 0; i < opi__axis_total(); i++)
+        if (!strcmp(opi__axes[i].name, name)) return (int32_t)i;
+    return -1;
+}
+
+int32_t opi__category_axis(int category) {
+    static const char *const name[OPI__CATEGORIES] = {"gpu",       "precision", "engine", "family",         "load_kind",
+                                                      "attention", "arch",      "model",  "engine_version", "precision"};
+    return axis_named(name[category]);
+}
+
+int32_t opi__envelope_axis(int e) {
+    static const char *const name[OPI__ENVELOPE] = {"params_b",    "active_params_b", "context",    "concurrency",
+                                                    "kv_pressure", "tp",              "weight_bits"};
+    return axis_named(name[e]);
+}
