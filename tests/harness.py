@@ -81,11 +81,16 @@ def line_of(source, offset):
     return source.count("\n", 0, offset) + 1
 
 
+def declarations(source):
+    """code_only without preprocessor lines."""
+    return re.sub(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", "", code_only(source), flags=re.M)
+
+
 def exported_in_headers():
     """Names of the functions the public headers declare with OPI_API."""
     names = set()
     for path in files("include/omnipilot", ext=(".h",)):
-        code = re.sub(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", "", code_only(text(path)), flags=re.M)
+        code = declarations(text(path))
         for match in re.finditer(r"\bOPI_API\b([^;{]*?)\b(\w+)\s*\(", code):
             names.add(match.group(2))
     return names

@@ -21,8 +21,8 @@ HEAD = """/* Every exported symbol by name, no wildcard: what is not here stays 
 OMNIPILOT_0 {
 global:
 """
-# Printing, exiting, handlers, locale-bound numbers, checked on the object code. fopen and friends are fine (files are
-# read), stdout and stderr are not.
+# Printing, exiting, handlers, locale-bound numbers, checked on the object code. fopen and friends are fine (files
+# are read), stdout and stderr are not.
 FORBIDDEN = {
     "exit", "_exit", "_Exit", "quick_exit", "abort", "__assert_fail", "__assert", "atexit", "at_quick_exit", "on_exit",
     "__cxa_atexit", "__cxa_thread_atexit_impl", "printf", "fprintf", "vprintf", "vfprintf", "dprintf", "vdprintf",
