@@ -5,13 +5,20 @@
 #define OPI_BASE_JSON_H
 #include "omnipilot/types.h"
 
+#define OPI__JSON_BYTES (64 << 20) /* largest text */
+#define OPI__JSON_DEPTH 64         /* deepest nesting */
+
 typedef struct cJSON opi__json;
+/* `what` names the text in messages. Errors: OPI_E_FORMAT (index = the byte), OPI_E_RANGE, OPI_E_NOMEM. */
 int32_t opi__json_parse(const char *bytes, size_t n, const char *what, opi__json **out, opi_error *err);
 void opi__json_free(opi__json *v);
 /* Readers: NULL or 0 when absent or of another type. */
 const opi__json *opi__json_get(const opi__json *object, const char *key);
 size_t opi__json_size(const opi__json *array_or_object);
 const opi__json *opi__json_at(const opi__json *array_or_object, size_t i);
+/* Walking: opi__json_at looks from the start each time, these do not. */
+const opi__json *opi__json_first(const opi__json *array_or_object);
+const opi__json *opi__json_next(const opi__json *v);
 const char *opi__json_key(const opi__json *v);
 int opi__json_is_object(const opi__json *v);
 int opi__json_is_array(const opi__json *v);

@@ -15,10 +15,19 @@ size_t opi__format_double(char *buf, double v);
 /* `digits` significant digits, %g style, trailing zeros dropped. */
 size_t opi__format_short(char *buf, double v, int digits);
 
-/* snprintf subset: %s %.*s %c %d %u %lld %llu %zu %x %llx %% and %g (shortest round-trip) %.Ng (N significant). Always
- * terminates; returns the length that would have been written. */
-size_t opi__vformat(char *buf, size_t cap, const char *fmt, va_list ap);
-size_t opi__format(char *buf, size_t cap, const char *fmt, ...);
+/* snprintf subset: %s %.*s %c %d %u %lld %llu %zu %x %llx %% and %g (shortest round-trip) %.Ng (N significant), with
+ * field widths ("%-12s", "%8.3g", "%016llx"). Always terminates, never inside a UTF-8 sequence; returns the length that
+ * would have been written. */
+#if defined(__GNUC__)
+#define OPI__FORMAT(string, first) __attribute__((format(printf, string, first)))
+#else
+#define OPI__FORMAT(string, first)
+#endif
+OPI__FORMAT(3, 0) size_t opi__vformat(char *buf, size_t cap, const char *fmt, va_list ap);
+OPI__FORMAT(3, 4) size_t opi__format(char *buf, size_t cap, const char *fmt, ...);
+
+/* Bytes of the valid UTF-8 sequence that s starts with, `left` bytes in all; 0 when it is none. */
+size_t opi__utf8_sequence(const char *s, size_t left);
 
 /* ASCII only. */
 int opi__equal_nocase(const char *a, const char *b);
@@ -38,7 +47,7 @@ typedef struct opi__buf {
 void opi__buf_init(opi__buf *b, opi_ctx *ctx);
 void opi__buf_put(opi__buf *b, const void *bytes, size_t n);
 void opi__buf_puts(opi__buf *b, const char *s);
-void opi__buf_format(opi__buf *b, const char *fmt, ...);
+OPI__FORMAT(2, 3) void opi__buf_format(opi__buf *b, const char *fmt, ...);
 void opi__buf_free(opi__buf *b);
 /* Turns the buffer into an opi_text (the buffer becomes empty). */
 int32_t opi__buf_text(opi__buf *b, opi_text **out, opi_error *err);
