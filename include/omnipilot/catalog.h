@@ -46,6 +46,13 @@ typedef struct opi_llm {
     int32_t kv_lora_rank, qk_rope_head_dim, sliding_window, n_kv_layers; /**< n_kv_layers: layers with a KV cache; 0 = all */
     double kv_elems_per_token; /**< cached elements per token over all layers */
     double weight_bits, kv_bits; /**< of the checkpoint's own quantization; NaN = not quantized / not stated */
+    char quant[16];              /**< the checkpoint's own format ("fp8", "mxfp4", "awq", …); empty = none */
+    int32_t n_window_layers;     /**< layers that cache only the last sliding_window tokens; 0 = none */
+    int32_t n_moe_layers;        /**< layers with experts; 0 = all when is_moe */
+    int32_t shared_intermediate_size; /**< of the shared experts, summed; 0 = none */
+    int32_t q_lora_rank;
+    int32_t mlp_matrices;        /**< 3 = gated, 2 = plain, 0 = not known */
+    int32_t tied_embeddings;     /**< 1: input and output embedding are one matrix */
 } opi_llm;
 
 OPI_API size_t opi_gpu_count(void);
@@ -93,9 +100,11 @@ typedef struct opi_memory {
     double kv_gib;               /**< left for the KV cache (may be negative) */
     double kv_bytes_per_token;   /**< on one GPU: layers / pp, KV heads replicated when tp > n_kv_heads */
     double kv_tokens;            /**< tokens the KV cache holds (0 when kv_gib <= 0) */
-    double kv_needed_tokens;     /**< max_context, for one request */
+    double kv_needed_tokens;     /**< for one request: max_context, else input + output, else the LLM's own limit; for the
+                                      whole batch where the engine has no paged cache ("hf-pipeline") */
     double margin_gib;           /**< signed: kv_gib - kv_needed_tokens * kv_bytes_per_token */
-    double kv_pressure;          /**< KV demand of the load / capacity (input + output/2 per request); may exceed 1 */
+    double kv_pressure;          /**< KV demand of the load / capacity (input + output/2 per request); may exceed 1; NaN
+                                      when the load is not stated or there is no capacity */
     char limit[160];             /**< what does not fit or divide, one line; empty when fits */
 } opi_memory;
 /** The one memory formula. Errors: OPI_E_INVALID, OPI_E_RANGE; not fitting is an answer (`fits` 0), as is a TP that

@@ -28,7 +28,9 @@ class Llm(Structure):
                                "vocab_size", "max_context", "is_moe", "n_experts", "experts_per_token",
                                "moe_intermediate_size", "kv_lora_rank", "qk_rope_head_dim", "sliding_window",
                                "n_kv_layers")] + [
-        (n, c_double) for n in ("kv_elems_per_token", "weight_bits", "kv_bits")]
+        (n, c_double) for n in ("kv_elems_per_token", "weight_bits", "kv_bits")] + [("quant", c_char * 16)] + [
+        (n, c_int32) for n in ("n_window_layers", "n_moe_layers", "shared_intermediate_size", "q_lora_rank",
+                               "mlp_matrices", "tied_embeddings")]
 
 
 class Config(Structure):
