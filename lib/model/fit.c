@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fitting: locations on all rows, on all but a fold of cells, and on all but a fold of each kind of combination; the quantile
+ * head on the residuals of held-out cells; conformal scores by group from heads that did not see the row's cell either. */
+#include "model/fit.h"
+#include "base/ctx.h"
+#include "base/mem.h"
+#include "base/parallel.h"
+#include "base/rng.h"
+#include "base/status.h"
+#include "learn/conformal.h"
+#include <math.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CELL_FOLDS 5
+#define COMBINATION_FOLDS 4
+/* Kinds of held-out combination: a pair of categories, or the LLM itself (-1). */
+static const int combination[][2] = {
+    {OPI__C_GPU, OPI__C_PRECISION_CLASS}, {OPI__C_FAMILY, OPI__C_ENGINE}, {OPI__C_MODEL, -1}};
+#define COMBINATIONS (int)(sizeof combination / sizeof *combination)
+
+typedef struct target_work {
+    uint32_t *row; /* [n] dataset rows with this target */
+    size_t n;
+    double *held;  /* [n] location from the fold that held the row's cell out, then its spread */
+    double *spread;
+    double *novel[COMBINATIONS]; /* [n] standardized residual with the row's combination held out; NaN where that leaves the
+                                    row outside */
+    double *z;     /* [dataset n] standardized residual of the held-out location, for the head */
+    double (*head)[3]; /* [n] held-out head outputs */
+} target_work;
+
+/* One unit of parallel work. kind -1: all rows; 0: cells; 1 …: combination kind - 1. stage 1: heads. */
+typedef struct job {
+    int32_t target, kind, fold;
+} job;
+
+typedef struct fitting {
+    opi_ctx *ctx;
+    const opi__dataset *d;
+    const opi__fit_settings *s;
+    const opi__learner *learner;
+    opi_model *m;
+    target_work work[OPI__T_COUNT];
+    job jobs[OPI__T_COUNT * (1 + CELL_FOLDS + COMBINATIONS * COMBINATION_FOLDS)];
+    size_t n_jobs, offset, total;
+    atomic_size_t done;
+    atomic_int canceled, status;
+    atomic_flag telling;
+} fitting;
+
+static int stop(void *user) {
+    fitting *f = user;
+    return atomic_load(&f->canceled) || atomic_load(&f->status);
+}
+
+/* One job's end is one step. One thread at a time talks to the caller; the others do not wait for it. */
+static void step(fitting *f, const char *stage) {
+    size_t done = atomic_fetch_add(&f->done, 1) + 1;
+    if (!f->s->progress || atomic_flag_test_and_set(&f->telling)) return;
+    if (f->s->progress(f->s->progress_user, stage, done, f->total)) atomic_store(&f->canceled, 1);
+    atomic_flag_clear(&f->telling);
+}
+
+static uint64_t fold_of(const fitting *f, const job *j, size_t i) {
+    const int32_t *code = &f->d->code[i * OPI__CATEGORIES];
+    if (j->kind == 0) return opi__mix64(f->d->cell[i] ^ opi__mix64(f->s->seed + 1)) % CELL_FOLDS;
+    const int *pair = combination[j->kind - 1];
+    uint64_t key = opi__pair(code[pair[0]], pair[1] < 0 ? 0 : code[pair[1]]);
+    return opi__mix64(opi__mix64(key) + f->s->seed + (uint64_t)j->kind) % COMBINATION_FOLDS;
+}
+
+/* Rows outside the fold into `keep`; returns how many. */
+static size_t split(const fitting *f, const job *j, uint32_t *keep) {
+    const target_work *w = &f->work[j->target];
+    size_t n = 0;
+    for (size_t i = 0; i < w->n; i++)
+        if (j->kind < 0 || fold_of(f, j, w->row[i]) != (uint64_t)j->fold) keep[n++] = w->row[i];
+    return n;
+}
+
+/* A held-out row counts as a new combination only when each of its single values is still among the rows kept. */
+static void mark_seen(const fitting *f, const uint32_t *keep, size_t n, uint8_t *flags, size_t stride) {
+    memset(flags, 0, stride * OPI__SEEN_KINDS);
+    for (size_t i = 0; i < n; i++)
+        for (int k = 0; k < OPI__SEEN_KINDS; k++)
+            flags[(size_t)k * stride + (size_t)f->d->code[keep[i] * OPI__CATEGORIES + opi__seen_axes[k]]] = 1;
+}
+
+static size_t widest(const opi__dataset *d) {
+    size_t n = 1;
+    for (int c = 0; c < OPI__CATEGORIES; c++) n = d->names[c].n > n ? d->names[c].n : n;
+    return n;
+}
+
+static void predict_held(fitting *f, const job *j, void *state, const uint32_t *keep, size_t kept, uint8_t *flags) {
+    target_work *w = &f->work[j->target];
+    size_t stride = widest(f->d);
+    if (j->kind > 0) mark_seen(f, keep, kept, flags, stride);
+    for (size_t i = 0; i < w->n; i++) {
+        size_t row = w->row[i];
+        const int32_t *code = &f->d->code[row * OPI__CATEGORIES];
+        double mean, spread;
+        int inside = 1;
+        if (fold_of(f, j, row) != (uint64_t)j->fold) continue;
+        for (int k = 0; k < OPI__SEEN_KINDS && j->kind > 0; k++)
+            inside &= flags[(size_t)k * stride + (size_t)code[opi__seen_axes[k]]];
+        f->learner->predict(state, &f->d->x[row * OPI__FEATURES], code, &mean, &spread);
+        if (j->kind == 0) w->held[i] = mean, w->spread[i] = spread;
+        else w->novel[j->kind - 1][i] = inside ? (f->d->y[j->target][row] - mean) / spread : NAN;
+    }
+}
+
+static uint64_t job_seed(const fitting *f, const job *j, uint64_t stage) {
+    return opi__mix64(f->s->seed * 1000003 + (uint64_t)j->target * 8191 + (uint64_t)(j->kind + 1) * 127 + (uint64_t)j->fold) ^
+           stage;
+}
+
+static void run_location(void *user, size_t at) {
+    fitting *f = user;
+    const job *j = &f->jobs[f->offset + at];
+    target_work *w = &f->work[j->target];
+    if (stop(f)) return;
+    uint32_t *keep = opi__alloc(f->ctx, w->n, sizeof *keep);
+    uint8_t *flags = opi__alloc(f->ctx, widest(f->d) * OPI__SEEN_KINDS, 1);
+    void *state = NULL;
+    int32_t status = keep && flags ? OPI_OK : OPI_E_NOMEM;
+    if (!status) {
+        size_t n = split(f, j, keep);
+        opi__fit_job fit = {.data = f->d, .target = j->target, .row = keep, .n = n, .seed = job_seed(f, j, 0), .stop = stop,
+                            .user = f};
+        status = f->learner->fit(f->ctx, &fit, &state, NULL);
+        if (!status && j->kind >= 0) predict_held(f, j, state, keep, n, flags);
+    }
+    if (!status && j->kind < 0) f->m->target[j->target].state = state;
+    else if (state) f->learner->release(f->ctx, state);
+    opi__free(f->ctx, keep);
+    opi__free(f->ctx, flags);
+    if (status) atomic_store(&f->status, status);
+    step(f, opi__targets[j->target].title);
+}
+
+static void run_head(void *user, size_t at) {
+    fitting *f = user;
+    const job *j = &f->jobs[f->offset + at];
+    target_work *w = &f->work[j->target];
+    if (stop(f)) return;
+    opi__boost_params p = {.loss = OPI__LOSS_QUANTILES, .trees = 120, .leaves = 8, .depth = 5, .rate = .06, .l2 = 5,
+                           .min_weight = w->n < 500 ? 10 : 20, .row_share = .7, .column_share = .4, .seed = job_seed(f, j, 7)};
+    opi__forest head;
+    uint32_t *keep = opi__alloc(f->ctx, w->n, sizeof *keep);
+    int32_t status = keep ? OPI_OK : OPI_E_NOMEM;
+    if (!status) {
+        size_t n = split(f, j, keep);
+        status = opi__forest_grow(f->ctx, &p, &f->d->bins, keep, n, w->z, stop, f, &head);
+    }
+    for (size_t i = 0; i < w->n && !status && j->kind == 0; i++)
+        if (fold_of(f, j, w->row[i]) == (uint64_t)j->fold)
+            opi__forest_eval(&head, &f->d->x[w->row[i] * OPI__FEATURES], w->head[i]);
+    if (!status && j->kind < 0) f->m->target[j->target].head = head;
+    else if (!status) opi__forest_free(f->ctx, &head);
+    opi__free(f->ctx, keep);
+    if (status) atomic_store(&f->status, status);
+    step(f, opi__targets[j->target].title);
+}
+
+static size_t count_cells(const fitting *f, const target_work *w) {
+    uint64_t *cell = opi__alloc(f->ctx, w->n, sizeof *cell);
+    size_t n = 0;
+    if (cell) {
+        for (size_t i = 0; i < w->n; i++) cell[i] = f->d->cell[w->row[i]];
+        n = opi__pairs_build(cell, w->n);
+    }
+    opi__free(f->ctx, cell);
+    return n;
+}
+
+static int32_t prepare(fitting *f, const uint32_t *row, size_t n) {
+    for (int t = 0; t < OPI__T_COUNT; t++) {
+        target_work *w = &f->work[t];
+        w->row = opi__alloc(f->ctx, n, sizeof *w->row);
+        if (!w->row) return OPI_E_NOMEM;
+        for (size_t i = 0; i < n; i++)
+            if (!isnan(f->d->y[t][row[i]])) w->row[w->n++] = row[i];
+        opi__target_model *g = &f->m->target[t];
+        g->rows = (uint32_t)w->n;
+        g->cells = (uint32_t)count_cells(f, w);
+        g->learned = w->n >= OPI__LEAST_ROWS && g->cells >= OPI__LEAST_CELLS;
+        if (!g->learned) continue;
+        w->held = opi__alloc(f->ctx, w->n, sizeof *w->held);
+        w->spread = opi__alloc(f->ctx, w->n, sizeof *w->spread);
+        w->head = opi__alloc(f->ctx, w->n, sizeof *w->head);
+        w->z = opi__alloc(f->ctx, f->d->n, sizeof *w->z);
+        if (!w->held || !w->spread || !w->head || !w->z) return OPI_E_NOMEM;
+        for (int k = 0; k < COMBINATIONS; k++) {
+            if (!(w->novel[k] = opi__alloc(f->ctx, w->n, sizeof(double)))) return OPI_E_NOMEM;
+            for (size_t i = 0; i < w->n; i++) w->novel[k][i] = NAN;
+        }
+    }
+    return OPI_OK;
+}
+
+static void add_jobs(fitting *f, int32_t target, int32_t kind, int32_t folds) {
+    for (int32_t k = 0; k < folds; k++) f->jobs[f->n_jobs++] = (job){target, kind, k};
+}
+
+/* The largest targets come first so that the threads end together. */
+static void plan(fitting *f, int heads) {
+    size_t bound = SIZE_MAX;
+    f->n_jobs = f->offset = 0;
+    for (;;) {
+        int best = -1;
+        size_t most = 0;
+        for (int t = 0; t < OPI__T_COUNT; t++) {
+            size_t size = f->work[t].n * OPI__T_COUNT + (size_t)t; /* unique */
+            if (f->m->target[t].learned && size < bound && size >= most) most = size, best = t;
+        }
+        if (best < 0) break;
+        bound = most;
+        add_jobs(f, best, -1, 1);
+        add_jobs(f, best, 0, CELL_FOLDS);
+        for (int k = 1; k <= COMBINATIONS && !heads && !f->s->without_novelty; k++)
+            add_jobs(f, best, k, COMBINATION_FOLDS);
+    }
+}
+
+static void standardize(fitting *f) {
+    for (int t = 0; t < OPI__T_COUNT; t++) {
+        target_work *w = &f->work[t];
+        for (size_t i = 0; i < w->n && f->m->target[t].learned; i++)
+            w->z[w->row[i]] = (f->d->y[t][w->row[i]] - w->held[i]) / w->spread[i];
+    }
+}
+
+static void release(fitting *f) {
+    for (int t = 0; t < OPI__T_COUNT; t++) {
+        target_work *w = &f->work[t];
+        opi__free(f->ctx, w->row);
+        opi__free(f->ctx, w->held);
+        opi__free(f->ctx, w->spread);
+        opi__free(f->ctx, w->head);
+        opi__free(f->ctx, w->z);
+        for (int k = 0; k < COMBINATIONS; k++) opi__free(f->ctx, w->novel[k]);
+    }
+    opi__free(f->ctx, f);
+}
+
+/* ---- calibration ---- */
+
+typedef struct scored {
+    uint64_t key;
+    float score;
+} scored;
+
+static float score(double z, const double *head) {
+    double e = z - head[0];
+    return (float)(e / exp(fmin(e < 0 ? head[1] : head[2], 20)));
+}
+
+static int by_key_and_score(const void *a, const void *b) {
+    const scored *x = a, *y = b;
+    if (x->key != y->key) return x->key < y->key ? -1 : 1;
+    return (x->score > y->score) - (x->score < y->score);
+}
+
+static size_t collect(const fitting *f, int32_t t, scored *out) {
+    const target_work *w = &f->work[t];
+    size_t n = 0;
+    for (size_t i = 0; i < w->n; i++) {
+        size_t row = w->row[i];
+        const int32_t *code = &f->d->code[row * OPI__CATEGORIES];
+        float s = score(w->z[row], w->head[i]);
+        for (int level = 0; level < OPI__GROUP_LEVELS; level++)
+            out[n++] = (scored){opi__group_key(OPI__N_KNOWN, level, code), s};
+        for (int k = 0; k < COMBINATIONS; k++) {
+            if (isnan(w->novel[k][i])) continue;
+            s = score(w->novel[k][i], w->head[i]);
+            for (int level = 0; level < OPI__GROUP_LEVELS; level++)
+                out[n++] = (scored){opi__group_key(OPI__N_COMBINATION, level, code), s};
+        }
+    }
+    return n;
+}
+
+/* Keeps the groups that are large enough (the coarsest always). */
+static int32_t group(fitting *f, int32_t t, scored *all, size_t n) {
+    opi__target_model *g = &f->m->target[t];
+    qsort(all, n, sizeof *all, by_key_and_score);
+    g->group = opi__alloc(f->ctx, n, sizeof *g->group);
+    g->score = opi__alloc(f->ctx, n, sizeof *g->score);
+    if (!g->group || !g->score) return OPI_E_NOMEM;
+    for (size_t i = 0, end; i < n; i = end) {
+        for (end = i; end < n && all[end].key == all[i].key;) end++;
+        int coarsest = (all[i].key >> 56 & 15) == OPI__GROUP_LEVELS - 1;
+        if (end - i < OPI__GROUP_LEAST && !coarsest) continue;
+        opi__group *new = &g->group[g->n_groups++];
+        *new = (opi__group){all[i].key, (uint32_t)g->n_scores, (uint32_t)(end - i)};
+        for (size_t k = i; k < end; k++) g->score[g->n_scores++] = all[k].score;
+    }
+    return OPI_OK;
+}
+
+static int32_t calibrate(fitting *f) {
+    for (int t = 0; t < OPI__T_COUNT; t++) {
+        if (!f->m->target[t].learned) continue;
+        scored *all = opi__alloc(f->ctx, f->work[t].n * OPI__GROUP_LEVELS * (1 + (size_t)COMBINATIONS), sizeof *all);
+        int32_t status = all ? group(f, t, all, collect(f, t, all)) : OPI_E_NOMEM;
+        opi__free(f->ctx, all);
+        if (status) return status;
+    }
+    return OPI_OK;
+}
+
+/* ---- */
+
+static int32_t run(fitting *f, void (*work)(void *, size_t), int heads) {
+    plan(f, heads);
+    opi__parallel(f->s->threads, f->n_jobs, work, f);
+    return atomic_load(&f->canceled) ? OPI_E_CANCELED : atomic_load(&f->status);
+}
+
+static void count_steps(fitting *f) {
+    plan(f, 0);
+    f->total = f->n_jobs;
+    plan(f, 1);
+    f->total += f->n_jobs;
+}
+
+int32_t opi__fit_rows(opi_ctx *ctx, const opi__dataset *d, const uint32_t *row, size_t n, const opi__fit_settings *s,
+                      opi_model **out, opi_error *err) {
+    fitting *f = opi__zalloc(ctx, 1, sizeof *f);
+    opi_model *m = opi__zalloc(ctx, 1, sizeof *m);
+    const opi__learner *learner = opi__learner_find(s->learner);
+    int32_t status = f && m ? OPI_OK : OPI_E_NOMEM;
+    if (!status && !learner) status = OPI_E_UNKNOWN;
+    if (!status) {
+        f->ctx = m->ctx = ctx, f->d = d, f->s = s, f->m = m;
+        f->learner = m->learner = learner;
+        status = prepare(f, row, n);
+    }
+    if (!status) count_steps(f);
+    if (!status) status = run(f, run_location, 0);
+    if (!status) {
+        standardize(f);
+        status = run(f, run_head, 1);
+    }
+    if (!status) status = calibrate(f);
+    if (!status) status = opi__support_build(m, d, row, n, s);
+    if (f && f->ctx) release(f);
+    else opi__free(ctx, f);
+    if (!status) {
+        *out = m;
+        return OPI_OK;
+    }
+    if (m && m->ctx) opi_model_free(m);
+    else opi__free(ctx, m);
+    if (status == OPI_E_UNKNOWN)
+        return opi__fail(err, status, -1, "learner \"%s\": there is no such learner; this library has \"boost\"", s->learner);
+    if (status == OPI_E_CANCELED) return opi__fail(err, status, -1, "fitting was canceled");
+    return opi__fail_memory(err, 0);
+}

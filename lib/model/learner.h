@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The seam between a model and what learns the location of a log residual. A learner is one line in learners[] (learner.c). */
+#ifndef OPI_MODEL_LEARNER_H
+#define OPI_MODEL_LEARNER_H
+#include "learn/boost.h"
+#include "model/container.h"
+#include "model/dataset.h"
+
+typedef struct opi__fit_job {
+    const opi__dataset *data;
+    int32_t target;
+    const uint32_t *row; /* [n] rows of the dataset to learn from */
+    size_t n;
+    uint64_t seed;
+    int (*stop)(void *user);
+    void *user;
+} opi__fit_job;
+
+typedef struct opi__learner {
+    const char *name;
+    int32_t (*fit)(opi_ctx *ctx, const opi__fit_job *job, void **state, opi_error *err);
+    /* Location of the residual and its own idea of the spread (1 when it has none). No heap. */
+    void (*predict)(const void *state, const float *x, const int32_t *code, double *mean, double *spread);
+    void (*save)(const void *state, opi__writer *w);
+    int32_t (*load)(opi_ctx *ctx, opi__reader *r, void **state, opi_error *err);
+    void (*release)(opi_ctx *ctx, void *state);
+} opi__learner;
+
+/* NULL name = the first. NULL when there is no such learner. */
+const opi__learner *opi__learner_find(const char *name);
+
+/* Forests in the caller's context, shared by the boosting learner and the quantile head. */
+int32_t opi__forest_grow(opi_ctx *ctx, const opi__boost_params *p, const opi__bins *bins, const uint32_t *row, size_t n,
+                         const double *y, int (*stop)(void *), void *user, opi__forest *out);
+void opi__forest_free(opi_ctx *ctx, opi__forest *f);
+void opi__forest_save(const opi__forest *f, opi__writer *w);
+/* Arrays point into the reader's block, but for `root`. Checked: opi__forest_check, at most `features` features. */
+int32_t opi__forest_load(opi__reader *r, size_t features, opi__forest *out, opi_error *err);
+#endif
