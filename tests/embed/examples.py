@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs every example and checks what it prints."""
+
+import os
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import harness  # noqa: E402
+
+
+def run(*command):
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True,
+                          cwd=harness.ROOT)
+    return done.returncode, done.stdout, done.stderr
+
+
+def scheduler_loop(t, build):
+    status, out, err = run(os.path.join(build, "examples/scheduler_loop"))
+    t.check("scheduler_loop runs quietly", status == 0 and not err, "status %d: %s" % (status, err))
+    lines = out.splitlines()
+    t.check("scheduler_loop answers every job", [line.split()[0] for line in lines] == ["chat", "rag", "code", "huge"],
+            out)
+    t.check("scheduler_loop: no heap under the lock", "heap used" not in out, out)
+    placed = [re.match(r"\w+ +(\d+) x (\S+), TP (\d+), \S+ on \S+: ITL p50 ([\d.]+) ms \[([\d.]+) ... (\S+)\], "
+                       r"(ok|new-combination); (\d+) left$", line) for line in lines if "held back" not in line]
+    t.check("scheduler_loop places at least one job", bool(placed) and all(placed), out)
+    free = {"H100-80GB-SXM": 16, "A100-80GB-SXM": 8, "L40S-48GB": 8}
+    for match in filter(None, placed):
+        free[match.group(2)] -= int(match.group(1))
+        t.check("scheduler_loop's inventory adds up", free[match.group(2)] == int(match.group(8)) >= 0, match.group(0))
+        t.check("scheduler_loop's interval holds its median",
+                float(match.group(5)) <= float(match.group(4)) <= float(match.group(6).rstrip("]")), match.group(0))
+
+
+def admission_check(t, build):
+    status, out, err = run(os.path.join(build, "examples/admission_check"))
+    t.check("admission_check runs quietly", status == 0 and not err, "status %d: %s" % (status, err))
+    lines = out.splitlines()
+    pattern = r"request +(\d+): KV cache +(\d+) %, P\(ITL p50 > 40 ms\) = (-?nan|[\d.]+), (admitted|refused: .*)$"
+    rows = [re.match(pattern, line) for line in lines if line.startswith("request")]
+    t.check("admission_check prints its lines", len(rows) > 1 and all(rows), out)
+    if rows and all(rows):
+        pressure = [int(r.group(2)) for r in rows]
+        t.check("KV pressure grows with the load", pressure == sorted(pressure) and pressure[-1] > pressure[0], out)
+        t.check("the first request is admitted", rows[0].group(4) == "admitted", out)
+        t.check("it ends with a refusal", rows[-1].group(4) != "admitted", out)
+
+
+def predict_ctypes(t):
+    status, out, err = run(sys.executable, "examples/predict_ctypes.py")
+    t.check("predict_ctypes runs quietly", status == 0 and not err, "status %d: %s" % (status, err))
+    rows = [line.split() for line in out.splitlines() if re.match(r" +\d+ ", line)]
+    t.check("predict_ctypes prints a row a load", [r[0] for r in rows] == ["1", "4", "16", "64", "256", "65536"], out)
+    if len(rows) == 6:
+        t.check("more load, more tokens/s", float(rows[0][1]) < float(rows[2][1]) < float(rows[4][1]), out)
+        t.check("a load far outside is named", "concurrency" in out.splitlines()[-1].lower(), out)
+
+
+def main(build):
+    t = harness.Checks()
+    scheduler_loop(t, build)
+    admission_check(t, build)
+    predict_ctypes(t)
+    known = {"scheduler_loop.c", "admission_check.c", "predict_ctypes.py"}
+    there = {os.path.basename(p) for p in harness.files("examples", ext=(".c", ".py"))}
+    t.check("every example is run here", there == known, str(there ^ known))
+    t.done()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
