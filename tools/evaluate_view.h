@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef OMNIPILOT_EVALUATE_VIEW_H
+#define OMNIPILOT_EVALUATE_VIEW_H
+#include "json_view.h"
+
+void evaluation_print(const cJSON *report);
+void everyday_print(const cJSON *report);
+void memory_report_print(const cJSON *report);
+#endif

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+#include "memory_view.h"
+#include "out.h"
+#include "predict.h"
+
+#include <math.h>
+#include <string.h>
+
+static opi_target_info target_info(size_t target) {
+    opi_target_info info = {.struct_size = sizeof info};
+    if (opi_target_at(target, &info, NULL)) {
+        info.name = info.alias = info.unit = info.title = "";
+    }
+    return info;
+}
+
+const char *predict_target_name(size_t target) {
+    return target_info(target).name;
+}
+
+const char *predict_verdict(int32_t status, int *style) {
+    static const char *const words[] = {"inside", "new combination", "physics only", "outside", "infeasible", "error"};
+    static const int styles[] = {OUT_GOOD, OUT_WARN, OUT_DIM, OUT_BAD, OUT_BAD, OUT_BAD};
+    if (status < 0 || status > OPI_P_ERROR) {
+        status = OPI_P_ERROR;
+    }
+    if (style) {
+        *style = styles[status];
+    }
+    return words[status];
+}
+
+static const char *axis_name(int32_t axis) {
+    opi_axis_info info = {.struct_size = sizeof info};
+    return axis < 0 || opi_axis_at((size_t)axis, &info, NULL) ? "" : info.name;
+}
+
+/* "gpu", or "gpu+precision" of a new combination. Returns buf. */
+static char *axes_text(char *buf, size_t cap, const opi_prediction *p) {
+    const char *one = axis_name(p->ood_axis), *two = axis_name(p->ood_axis2);
+    snprintf(buf, cap, "%s%s%s", one, *one && *two ? "+" : "", two);
+    return buf;
+}
+
+static char *reason_of(const predict_job *job, const opi_config *c, const opi_prediction *p, char *buf, size_t cap) {
+    buf[0] = 0;
+    if (p->status != OPI_P_OK) {
+        opi_predict_reason(job->model, c, p, buf, cap);
+    }
+    return buf;
+}
+
+/* ---- CSV ---- */
+void predict_csv_head(void) {
+    out_puts("row,target,p10,p50,p90,lo,hi,level,status,ood_distance,ood_axis,reason\n");
+}
+
+static void csv_unusable(const predict_job *job, const predict_row *row, size_t target) {
+    csv_int((int64_t)row->row, 0);
+    csv_text(predict_target_name(target), 0);
+    out_puts(",,,,,");
+    csv_number(job->level, 0);
+    csv_text(opi_prediction_status_name(OPI_P_ERROR), 0);
+    out_puts(",,");
+    csv_text(row->error, 1);
+}
+
+void predict_csv(const predict_job *job, const predict_row *row) {
+    char text[512];
+    for (size_t t = 0; t < job->n_targets; t++) {
+        if (!row->p) {
+            csv_unusable(job, row, job->targets[t]);
+            continue;
+        }
+        const opi_prediction *p = &row->p[t];
+        csv_int((int64_t)row->row, 0);
+        csv_text(predict_target_name(job->targets[t]), 0);
+        csv_number(p->p10, 0);
+        csv_number(p->p50, 0);
+        csv_number(p->p90, 0);
+        csv_number(p->lo, 0);
+        csv_number(p->hi, 0);
+        csv_number(job->level, 0);
+        csv_text(opi_prediction_status_name(p->status), 0);
+        csv_number(p->ood_distance, 0);
+        csv_text(axes_text(text, sizeof text, p), 0);
+        csv_text(reason_of(job, row->config, p, text, sizeof text), 1);
+    }
+}
+
+/* ---- JSON ---- */
+static void json_prediction(const predict_job *job, const opi_config *c, const opi_prediction *p, const char *unit) {
+    char text[512];
+    json_text("unit", unit);
+    json_text("status", opi_prediction_status_name(p->status));
+    json_number("p10", p->p10);
+    json_number("p50", p->p50);
+    json_number("p90", p->p90);
+    json_number("lo", p->lo);
+    json_number("hi", p->hi);
+    json_bool("unbounded", isinf(p->hi));
+    json_number("ood_distance", p->ood_distance);
+    json_text("ood_axis", p->ood_axis < 0 ? NULL : axis_name(p->ood_axis));
+    json_text("ood_axis2", p->ood_axis2 < 0 ? NULL : axis_name(p->ood_axis2));
+    json_number("ood_value", p->ood_value);
+    json_number("ood_lo", p->ood_lo);
+    json_number("ood_hi", p->ood_hi);
+    json_int("calibration_rows", p->calibration_rows);
+    json_int("calibration_group", p->calibration_group);
+    reason_of(job, c, p, text, sizeof text);
+    json_text("reason", *text ? text : NULL);
+}
+
+void predict_json_row(const predict_job *job, const predict_row *row) {
+    json_begin_object(NULL);
+    json_int("row", (int64_t)row->row);
+    if (row->line) {
+        json_int("line", (int64_t)row->line);
+    }
+    if (!row->p) {
+        json_text("status", opi_prediction_status_name(OPI_P_ERROR));
+        json_text("reason", row->error);
+        json_end_object();
+        return;
+    }
+    json_begin_object("config");
+    config_json(row->config);
+    json_end_object();
+    json_begin_object("targets");
+    for (size_t t = 0; t < job->n_targets; t++) {
+        opi_target_info info = target_info(job->targets[t]);
+        json_begin_object(info.name);
+        json_prediction(job, row->config, &row->p[t], info.unit);
+        json_end_object();
+    }
+    json_end_object();
+    json_end_object();
+}
+
+/* ---- one configuration, for people ---- */
+static void target_row(out_table *t, const opi_prediction *p, size_t target) {
+    opi_target_info info = target_info(target);
+    char num[4 * OUT_NUM], lo[OUT_NUM], hi[OUT_NUM];
+    int style;
+    out_cell(t, info.title);
+    out_cell(t, out_human(num, p->p50, 3));
+    if (isnan(p->lo) || isnan(p->hi)) {
+        out_cell(t, "-");
+    } else {
+        out_cellf(t, "[%s … %s]", out_human(lo, p->lo, 3), out_human(hi, p->hi, 3));
+    }
+    if (isnan(p->p10) || isnan(p->p90)) {
+        out_cell(t, "-");
+    } else {
+        out_cellf(t, "%s … %s", out_human(lo, p->p10, 3), out_human(hi, p->p90, 3));
+    }
+    out_cell(t, info.unit);
+    const char *word = predict_verdict(p->status, &style);
+    out_cell_style(t, word, (out_style)style);
+    if (p->calibration_rows) {
+        out_cell(t, out_human(num, p->calibration_rows, 8));
+    } else {
+        out_cell(t, "-");
+    }
+}
+
+static void reasons(const predict_job *job, const opi_config *c, const opi_prediction *p) {
+    char said[8][512], text[512];
+    size_t n = 0;
+    for (size_t i = 0; i < job->n_targets; i++) {
+        size_t k = 0;
+        if (p[i].status == OPI_P_OK || p[i].status == OPI_P_UNCALIBRATED) {
+            continue;
+        }
+        reason_of(job, c, &p[i], text, sizeof text);
+        while (k < n && strcmp(said[k], text) != 0) {
+            k++;
+        }
+        if (k < n || n == 8 || !*text) {
+            continue;
+        }
+        strcpy(said[n++], text);
+        out_printf("%s: ", predict_verdict(p[i].status, NULL));
+        out_wrap(strlen(predict_verdict(p[i].status, NULL)) + 2, 2, text);
+    }
+}
+
+static void support_line(const predict_job *job, const opi_config *c) {
+    opi_support s = {.struct_size = sizeof s};
+    char line[400], far[OUT_NUM];
+    if (job->n_targets == 0 || opi_predict_support(job->model, c, job->targets[0], &s, NULL)) {
+        return;
+    }
+    snprintf(line, sizeof line, "%u measured cells within one typical spacing; the nearest is %s spacings away%s%s.", s.cells,
+             out_human(far, s.nearest_distance, 2), *s.nearest ? ": " : "", s.nearest);
+    out_puts("Rests on: ");
+    out_wrap(10, 2, line);
+}
+
+void predict_print_one(const predict_job *job, const opi_config *config, const opi_prediction *p) {
+    static const char *const heads[] = {"target", ">median", "interval", "10 % … 90 %", "unit", "support", ">calibrated on"};
+    char where[256], load[160];
+    opi_memory m = {.struct_size = sizeof m};
+    out_printf("%s%s%s on %s\n%s\n\n", out_on(OUT_BOLD), config->llm->name, out_off(),
+               config_where(where, sizeof where, config), config_load(load, sizeof load, config));
+    out_table *t = out_table_new(heads, sizeof heads / sizeof heads[0]);
+    for (size_t i = 0; i < job->n_targets; i++) {
+        target_row(t, &p[i], job->targets[i]);
+    }
+    out_table_end(t, 0);
+    out_puts("\n");
+    reasons(job, config, p);
+    if (p[0].status == OPI_P_INFEASIBLE) {
+        return;
+    }
+    if (!opi_memory_fit(config, &m, NULL)) {
+        out_printf("Memory: %.1f of %.1f GiB for weights, margin %+.1f GiB per GPU ('omnipilot memory' has the breakdown).\n",
+                   m.weights_gib, m.total_gib, m.margin_gib);
+    }
+    support_line(job, config);
+    out_printf("Intervals: %.4g %%, for held-out cells of measured sites.\n", 100 * job->level);
+}
+
+/* ---- many configurations, for people ---- */
+#define SHOWN 3
+
+void predict_print_head(const predict_job *job) {
+    out_printf("%srow%s; intervals: %.4g %%, for held-out cells of measured sites\n", out_on(OUT_BOLD), out_off(),
+               100 * job->level);
+}
+
+void predict_print_row(const predict_job *job, const predict_row *row) {
+    char text[256], cut[64], num[4 * OUT_NUM];
+    int style = OUT_BAD;
+    if (!row->p) {
+        out_printf("%6zu  %serror%s: ", row->row, out_on(OUT_BAD), out_off());
+        out_wrap(15, 8, row->error ? row->error : "");
+        return;
+    }
+    const opi_config *c = row->config;
+    config_where(text, sizeof text, c);
+    snprintf(cut, sizeof cut, "%.*s", (int)out_prefix(text, 40), text);
+    out_printf("%6zu  %s; %s: ", row->row, c->llm ? c->llm->name : "unknown LLM", cut);
+    const char *word = predict_verdict(row->p[0].status, &style);
+    out_printf("%s%s%s\n        ", out_on((out_style)style), word, out_off());
+    for (size_t i = 0; i < job->n_targets && i < SHOWN; i++) {
+        opi_target_info info = target_info(job->targets[i]);
+        out_printf("%s%s %s %s", i ? "; " : "", info.title, out_interval(num, row->p[i].p50, row->p[i].lo, row->p[i].hi),
+                   info.unit);
+    }
+    out_puts("\n");
+}
