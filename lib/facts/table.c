@@ -54,6 +54,7 @@ int32_t opi__builder_begin(opi__builder *b, opi_ctx *ctx, const char *format, co
     memset(b, 0, sizeof *b);
     b->ctx = b->texts.ctx = b->gpus.ctx = b->llms.ctx = ctx;
     b->options = options;
+    b->place = "line";
     opi__buf_init(&b->scratch, ctx);
     b->table = opi__zalloc(ctx, 1, sizeof *b->table);
     if (!b->table)

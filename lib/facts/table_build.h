@@ -59,6 +59,7 @@ typedef struct opi__builder {
     opi_ctx *ctx;
     opi_table *table;
     const opi_table_options *options;
+    const char *place;        /* what a row is called in messages: "line", or "record" of a document */
     opi_config defaults;      /* strings and facts copied into the arena */
     opi__memo texts, gpus, llms;
     opi__buf scratch;
@@ -72,6 +73,8 @@ int32_t opi__builder_add(opi__builder *b, const opi__cells *cells, uint64_t cont
 /* Adds a row that could not even be split into columns. */
 int32_t opi__builder_add_broken(opi__builder *b, uint64_t content, uint64_t line, const char *kind, const char *reason,
                                 opi_error *err);
+/* Adds a remark about the row added last. */
+int32_t opi__builder_say(opi__builder *b, const char *kind, const char *what, opi_error *err);
 /* Hands the table over, or frees everything when status < 0. Returns status. */
 int32_t opi__builder_end(opi__builder *b, int32_t status, opi_table **out, opi_error *err);
 

@@ -51,7 +51,7 @@ static int32_t complain(opi__builder *b, opi__row *row, int32_t code, const char
 {
     char line[640];
     const char *name = column < OPI__COLUMNS ? opi__column_name(column) : NULL;
-    opi__format(line, sizeof line, "line %llu%s%s: %s", (unsigned long long)row->line, name ? ", column " : "",
+    opi__format(line, sizeof line, "%s %llu%s%s: %s", b->place, (unsigned long long)row->line, name ? ", column " : "",
                 name ? name : "", why);
     if (code < 0 && row->status == OPI_OK) {
         row->status = code;
@@ -72,7 +72,7 @@ static int32_t refuse(opi__builder *b, opi__row *row, size_t column, const char 
     opi__cell_show(shown, sizeof shown, text, n);
     opi__format(why, sizeof why, "\"%s\" %s (unit: %s)", shown, opi__cell_advice(verdict), def.unit[0] ? def.unit : "none");
     if (verdict == OPI__CELL_COMMA) /* a file's convention, not a slip of one cell: 1.234 elsewhere would mean 1234 */
-        return opi__fail(err, OPI_E_FORMAT, (int64_t)b->table->n, "line %llu, column %s: %s",
+        return opi__fail(err, OPI_E_FORMAT, (int64_t)b->table->n, "%s %llu, column %s: %s", b->place,
                          (unsigned long long)row->line, def.name, why);
     if (complain(b, row, is_measured(column) ? OPI_OK : OPI_E_INVALID, opi__cell_kind(verdict), column, shown, why) < 0)
         return opi__fail_memory(err, sizeof(opi__problem));
@@ -351,7 +351,8 @@ static int32_t check_label(opi__builder *b, opi__row *row)
         if (!isnan(row->value[t]))
             return OPI_OK;
     char why[96];
-    opi__format(why, sizeof why, "line %llu: nothing was measured in this row", (unsigned long long)row->line);
+    opi__format(why, sizeof why, "%s %llu: nothing was measured in this row", b->place,
+                (unsigned long long)row->line);
     row->reason = opi__builder_text(b, why, strlen(why));
     row->status = OPI_E_NODATA;
     return row->reason ? OPI_OK : OPI_E_NOMEM;
@@ -423,5 +424,14 @@ int32_t opi__builder_add_broken(opi__builder *b, uint64_t content, uint64_t line
     if (complain(b, row, OPI_E_FORMAT, kind, OPI__COLUMNS, NULL, reason) < 0)
         return opi__fail_memory(err, sizeof(opi__problem));
     b->table->n++;
+    return OPI_OK;
+}
+
+int32_t opi__builder_say(opi__builder *b, const char *kind, const char *what, opi_error *err)
+{
+    if (b->table->n == 0)
+        return OPI_OK;
+    if (complain(b, &b->table->rows[b->table->n - 1], OPI_OK, kind, OPI__COLUMNS, NULL, what) < 0)
+        return opi__fail_memory(err, sizeof(opi__problem));
     return OPI_OK;
 }
