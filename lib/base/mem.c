@@ -24,12 +24,13 @@ void *opi__alloc(opi_ctx *ctx, size_t n, size_t size)
 
 void *opi__zalloc(opi_ctx *ctx, size_t n, size_t size)
 {
+    size_t total = total_size(n, size);
+    if (total == 0)
+        return NULL;
     if (!ctx || !ctx->allocator.alloc)
-        return calloc(1, total_size(n, size) ? total_size(n, size) : SIZE_MAX);
-    void *p = opi__alloc(ctx, n, size);
-    if (p)
-        memset(p, 0, total_size(n, size));
-    return p;
+        return calloc(1, total);
+    void *p = ctx->allocator.alloc(ctx->allocator.user, total);
+    return p ? memset(p, 0, total) : NULL;
 }
 
 void *opi__resize(opi_ctx *ctx, void *p, size_t n, size_t size)

@@ -333,7 +333,8 @@ static int shortest_digits(ratio *q, int even, uint8_t *d, int *round_up)
         int low = big_cmp(&q->r, &q->below), high = big_cmp(&reach, &q->s);
         int is_low = low < 0 || (low == 0 && even), is_high = high > 0 || (high == 0 && even);
         if (is_low || is_high || n == 16) {
-            *round_up = is_high && (!is_low || remainder_vs_half(q) >= 0);
+            int half = remainder_vs_half(q);
+            *round_up = is_high && (!is_low || half > 0 || (half == 0 && (d[n] & 1)));
             return n + 1;
         }
         big_mul_add(&q->r, 10, 0);
