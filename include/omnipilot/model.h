@@ -23,6 +23,7 @@ typedef struct opi_fit_options {
     uint64_t seed;
     const char *learner;    /**< NULL = "boost" */
     const char *note;       /**< free text for the manifest; NULL = none */
+    const char *date;       /**< for the manifest, e.g. "2026-11-30"; NULL = not stated (the library reads no clock) */
     opi_progress_fn progress;
     void *progress_user;
 } opi_fit_options;

@@ -220,7 +220,7 @@ static void plan(fitting *f, int heads) {
         bound = most;
         add_jobs(f, best, -1, 1);
         add_jobs(f, best, 0, CELL_FOLDS);
-        for (int k = 1; k <= COMBINATIONS && !heads && !f->s->without_novelty; k++)
+        for (int k = 1; k <= COMBINATIONS && !heads; k++)
             add_jobs(f, best, k, COMBINATION_FOLDS);
     }
 }
@@ -312,6 +312,65 @@ static int32_t calibrate(fitting *f) {
     return OPI_OK;
 }
 
+/* ---- what the held-out cells say, for the manifest ---- */
+
+static int by_number(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Rows of one calibration group inside their 80 % interval when their own fold of cells gives it no scores. */
+static size_t covered(const fitting *f, int32_t t, const opi__group *g, float *others) {
+    const target_work *w = &f->work[t];
+    int level = (int)(g->key >> 56 & 15);
+    size_t inside = 0;
+    for (int32_t k = 0; k < CELL_FOLDS; k++) {
+        const job fold = {t, 0, k};
+        double lo, hi;
+        size_t n = 0;
+        for (size_t i = 0; i < w->n; i++)
+            if (opi__group_key(OPI__N_KNOWN, level, &f->d->code[w->row[i] * OPI__CATEGORIES]) == g->key &&
+                fold_of(f, &fold, w->row[i]) != (uint64_t)k)
+                others[n++] = score(w->z[w->row[i]], w->head[i]);
+        opi__conformal_sort(others, n);
+        opi__conformal_bounds(others, n, .8, &lo, &hi);
+        for (size_t i = 0; i < w->n; i++) {
+            if (opi__group_of(&f->m->target[t], OPI__N_KNOWN, &f->d->code[w->row[i] * OPI__CATEGORIES]) != g ||
+                fold_of(f, &fold, w->row[i]) != (uint64_t)k)
+                continue;
+            double s = (double)score(w->z[w->row[i]], w->head[i]);
+            inside += s >= lo && s <= hi;
+        }
+    }
+    return inside;
+}
+
+static int32_t summarize(fitting *f, opi__fit_summary *out) {
+    for (int32_t t = 0; t < OPI__T_COUNT; t++) {
+        const target_work *w = &f->work[t];
+        const opi__target_model *g = &f->m->target[t];
+        out[t] = (opi__fit_summary){NAN, NAN, NAN};
+        if (!g->learned) continue;
+        double *ape = opi__alloc(f->ctx, w->n, sizeof *ape), sum = 0;
+        float *others = opi__alloc(f->ctx, w->n, sizeof *others);
+        size_t inside = 0;
+        for (size_t i = 0; i < w->n && ape; i++) {
+            ape[i] = fabs(expm1(w->spread[i] * (w->head[i][0] - w->z[w->row[i]])));
+            sum += ape[i];
+        }
+        for (size_t k = 0; k < g->n_groups && others; k++)
+            if (g->group[k].key >> 60 == OPI__N_KNOWN) inside += covered(f, t, &g->group[k], others);
+        if (ape && others) {
+            qsort(ape, w->n, sizeof *ape, by_number);
+            out[t] = (opi__fit_summary){ape[w->n / 2], sum / (double)w->n, (double)inside / (double)w->n};
+        }
+        opi__free(f->ctx, ape);
+        opi__free(f->ctx, others);
+        if (!ape || !others) return OPI_E_NOMEM;
+    }
+    return OPI_OK;
+}
+
 /* ---- */
 
 static int32_t run(fitting *f, void (*work)(void *, size_t), int heads) {
@@ -328,7 +387,7 @@ static void count_steps(fitting *f) {
 }
 
 int32_t opi__fit_rows(opi_ctx *ctx, const opi__dataset *d, const uint32_t *row, size_t n, const opi__fit_settings *s,
-                      opi_model **out, opi_error *err) {
+                      opi_model **out, opi__fit_summary *summary, opi_error *err) {
     fitting *f = opi__zalloc(ctx, 1, sizeof *f);
     opi_model *m = opi__zalloc(ctx, 1, sizeof *m);
     const opi__learner *learner = opi__learner_find(s->learner);
@@ -340,13 +399,15 @@ int32_t opi__fit_rows(opi_ctx *ctx, const opi__dataset *d, const uint32_t *row, 
         status = prepare(f, row, n);
     }
     if (!status) count_steps(f);
-    if (!status) status = run(f, run_location, 0);
-    if (!status) {
+    int learn = !status && !s->support_only;
+    if (learn) status = run(f, run_location, 0);
+    if (learn && !status) {
         standardize(f);
         status = run(f, run_head, 1);
     }
-    if (!status) status = calibrate(f);
+    if (learn && !status) status = calibrate(f);
     if (!status) status = opi__support_build(m, d, row, n, s);
+    if (!status && summary) status = summarize(f, summary);
     if (f && f->ctx) release(f);
     else opi__free(ctx, f);
     if (!status) {

@@ -17,7 +17,7 @@ void opi_model_free(opi_model *m) {
     for (int t = 0; t < OPI__T_COUNT; t++) {
         opi__target_model *g = &m->target[t];
         if (g->state) m->learner->release(ctx, g->state);
-        if (m->block) continue; /* the arrays lie in the block */
+        if (m->in_block) continue; /* the arrays lie in the block */
         opi__forest_free(ctx, &g->head);
         opi__free(ctx, g->group);
         opi__free(ctx, g->score);
@@ -25,12 +25,12 @@ void opi_model_free(opi_model *m) {
         for (int k = 0; k < OPI__PAIR_KINDS; k++) opi__free(ctx, g->pairs[k]);
     }
     for (int c = 0; c < OPI__CATEGORIES; c++) {
-        if (!m->block)
+        if (!m->in_block)
             for (uint32_t i = 0; m->names[c].name && i < m->names[c].n; i++) opi__free(ctx, (char *)m->names[c].name[i]);
         opi__free(ctx, m->names[c].name);
-        if (!m->block) opi__free(ctx, m->known[c]);
+        if (!m->in_block) opi__free(ctx, m->known[c]);
     }
-    if (!m->block) {
+    if (!m->in_block) {
         opi__free(ctx, m->manifest);
         opi__free(ctx, m->anchor);
     }

@@ -47,8 +47,9 @@ typedef struct opi__anchor {
 struct opi_model {
     opi_ctx *ctx;
     const opi__learner *learner;
-    opi_text *block;           /* the loaded bytes the arrays point into; NULL when fitted here */
-    char *manifest;            /* JSON object text; owned unless block */
+    opi_text *block;           /* the loaded bytes; NULL when static or fitted here */
+    int32_t in_block;          /* 1: the arrays point into a block */
+    char *manifest;            /* JSON object text; owned unless in_block */
     opi__names names[OPI__CATEGORIES];
     uint8_t *known[OPI__CATEGORIES]; /* per code: in the training rows at all */
     opi__target_model target[OPI__T_COUNT];
@@ -86,17 +87,24 @@ uint64_t opi__group_key(int novelty, int level, const int32_t *code);
 /* Distance of a question to a measured anchor: whitened numbers, one unit per differing category. */
 double opi__anchor_distance(const opi_model *m, const double *at, const int32_t *code, const opi__anchor *to);
 
-/* Fits on a subset of a dataset's rows (all targets with enough of them). without_novelty: skip the held-out combinations
- * (evaluation of the known space only). */
+/* Loads in place. `block` owns the bytes (it becomes the model's), or is NULL when they are static. */
+int32_t opi__model_load(opi_ctx *ctx, const void *bytes, size_t size, opi_text *block, opi_model **out, opi_error *err);
+
+/* Fits on a subset of a dataset's rows (all targets with enough of them). */
 typedef struct opi__fit_settings {
     const char *learner;
     uint64_t seed;
-    int32_t threads, without_novelty;
+    int32_t threads;
+    int32_t support_only; /* 1: dictionaries and envelope, no learner (flag rates) */
     opi_progress_fn progress;
     void *progress_user;
 } opi__fit_settings;
+typedef struct opi__fit_summary { /* of one target, from cells held out inside the fit; NaN when not learned */
+    double median_ape, mape, coverage; /* coverage: of the 80 % interval, calibrated without the row's own fold */
+} opi__fit_summary;
+/* summary: [OPI__T_COUNT] or NULL. */
 int32_t opi__fit_rows(opi_ctx *ctx, const opi__dataset *d, const uint32_t *row, size_t n, const opi__fit_settings *s,
-                      opi_model **out, opi_error *err);
+                      opi_model **out, opi__fit_summary *summary, opi_error *err);
 #define OPI__LEAST_ROWS 50 /* rows and */
 #define OPI__LEAST_CELLS 20 /* cells a target needs to be learned */
 #endif
