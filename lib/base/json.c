@@ -2,8 +2,8 @@
 /* cJSON holds the tree, escapes and prints it. Two things are not left to it:
  *  - reading: cJSON 1.7 writes a global on every parse (a data race between threads), cuts number texts at 63 bytes and
  *    converts them with strtod and the locale's decimal point, and takes duplicate keys;
- *  - numbers: its printer loses the last bit of many doubles. Here a number is a cJSON_Raw item that carries its text and,
- *    in valuedouble, its value. */
+ *  - numbers: its printer loses the last bit of many doubles. Here a number is a cJSON_Raw item that carries its text
+ *    and, in valuedouble, its value. */
 #include "base/json.h"
 
 #include "base/json_scan.h"

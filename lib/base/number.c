@@ -282,7 +282,7 @@ static void ratio_init(ratio *q, split v)
     big_shl(&q->above, up + v.narrow);
     big_set(&q->below, 1);
     big_shl(&q->below, up);
-    /* floor(log2 v) * log10(2), rounded down: the answer or one less. log10(2) * 2^20 lies between 315652 and 315653. */
+    /* floor(log2 v) * log10(2), rounded down: the answer or one less. 315652 < log10(2) * 2^20 < 315653. */
     int64_t log2 = v.e + bits64(v.m) - 1;
     q->x = (int)(log2 >= 0 ? (log2 * 315652) >> 20 : -((-log2 * 315653 + (1 << 20) - 1) >> 20));
     if (q->x >= 0) {

@@ -34,8 +34,8 @@ int32_t opi__take(void *dst, size_t dst_size, const void *src, const char *name,
     for (size_t i = dst_size; i < size; i++)
         if (bytes[i] != 0)
             return opi__fail(err, OPI_E_VERSION, (int64_t)i,
-                             "%s.struct_size is %u, this library's is %u, and byte %zu behind it is set: the caller was "
-                             "built for a newer library", name, size, ours, i);
+                             "%s.struct_size is %u, this library's is %u, and byte %zu behind it is set: the caller "
+                             "was built for a newer library", name, size, ours, i);
     size_t known = size < dst_size ? size : dst_size;
     memcpy(dst, src, known);
     memset((char *)dst + known, 0, dst_size - known);

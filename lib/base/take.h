@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The struct_size rule. Input: a short struct is zero-filled, a longer one with a non-zero tail is refused
- * (OPI_E_VERSION), size 0 (or below 8) is refused. Output: min(size) bytes are written, struct_size kept as the caller's. */
+ * (OPI_E_VERSION), size 0 (or below 8) is refused. Output: min(size) bytes are written, struct_size stays the
+ * caller's. */
 #ifndef OPI_BASE_TAKE_H
 #define OPI_BASE_TAKE_H
 #include "omnipilot/types.h"

@@ -10,7 +10,8 @@
 int opi__parse_double(const char *s, size_t n, double *out);
 int opi__parse_int64(const char *s, size_t n, int64_t *out);
 
-/* Shortest decimal that reads back bit for bit ("nan", "inf", "-inf" for those). buf holds >= 32. Returns the length. */
+/* Shortest decimal that reads back bit for bit ("nan", "inf", "-inf" for those). buf holds >= 32. Returns the
+ * length. Plain notation from 1e-5 to below 1e16, else as 1.5e-7. */
 size_t opi__format_double(char *buf, double v);
 /* `digits` significant digits, %g style, trailing zeros dropped. */
 size_t opi__format_short(char *buf, double v, int digits);
@@ -37,7 +38,8 @@ int opi__copy_text(char *dst, size_t cap, const char *src);
 /* Edit distance (Damerau, restricted), ASCII case-insensitive; capped at `limit` + 1. Lengths up to 128. */
 size_t opi__edit_distance(const char *a, const char *b, size_t limit);
 
-/* Growable byte buffer on the context's allocator. After a failed growth it stays failed (status) and ignores writes. */
+/* Growable byte buffer on the context's allocator. After a failed growth it stays failed (status) and ignores
+ * writes. */
 typedef struct opi__buf {
     opi_ctx *ctx;
     char *data; /* NUL-terminated once anything was written */

@@ -363,8 +363,8 @@ START_TEST(recognizes_utf8)
         size_t n;
     } cases[] = {{"a", 1}, {"\xc3\xa9", 2}, {"\xe2\x82\xac", 3}, {"\xf0\x9f\x98\x80", 4}, {"\x80", 0}, {"\xc0\xaf", 0},
                  {"\xc1\xbf", 0}, {"\xe0\x9f\xbf", 0}, {"\xed\xa0\x80", 0}, {"\xf0\x8f\xbf\xbf", 0},
-                 {"\xf4\x90\x80\x80", 0}, {"\xf5\x80\x80\x80", 0}, {"\xe2\x82", 0}, {"\xff", 0}, {"\xf4\x8f\xbf\xbf", 4},
-                 {"\xed\x9f\xbf", 3}};
+                 {"\xf4\x90\x80\x80", 0}, {"\xf5\x80\x80\x80", 0}, {"\xe2\x82", 0}, {"\xff", 0},
+                 {"\xf4\x8f\xbf\xbf", 4}, {"\xed\x9f\xbf", 3}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         ck_assert_msg(opi__utf8_sequence(cases[i].s, 4) == cases[i].n, "case %zu", i);
     ck_assert_uint_eq(opi__utf8_sequence("\xe2\x82\xac", 2), 0);
