@@ -41,6 +41,7 @@ static int32_t take_llm(const opi_llm *in, opi__ask *out, opi_error *err)
     out->llm.family[sizeof out->llm.family - 1] = 0;
     out->llm.arch[sizeof out->llm.arch - 1] = 0;
     out->llm.attention[sizeof out->llm.attention - 1] = 0;
+    out->llm.quant[sizeof out->llm.quant - 1] = 0;
     if (!(out->llm.params_b > 0) || !(out->llm.params_b < 1e6))
         return opi__fail(err, OPI_E_RANGE, -1, "LLM %s: params_b = %.6g, must be above 0 and below 1e6", out->llm.name,
                          out->llm.params_b);
@@ -119,8 +120,8 @@ static int32_t take_line(const opi_inventory *in, size_t i, opi__line *out, opi_
                          "inventory: %s: price %.6g US dollars per GPU hour, must be 0 (not stated) to %g", name,
                          v.price_usd_h, MOST_PRICE);
     if (!(v.queue_s >= 0 && v.queue_s <= MOST_QUEUE_S))
-        return opi__fail(err, OPI_E_RANGE, (int64_t)i, "inventory: %s: queue %.6g seconds, must be 0 to %g", name, v.queue_s,
-                         MOST_QUEUE_S);
+        return opi__fail(err, OPI_E_RANGE, (int64_t)i, "inventory: %s: queue %.6g seconds, must be 0 to %g", name,
+                         v.queue_s, MOST_QUEUE_S);
     out->count = v.count;
     out->per_node = v.per_node ? v.per_node : 8;
     out->price = v.price_usd_h > 0 ? v.price_usd_h : NAN;
@@ -163,7 +164,8 @@ static int32_t take_inventory(opi__arena *arena, const opi_advise_request *r, op
     /* Lines are struct_size apart: a caller built for another version has another stride. */
     const size_t stride = r->inventory->struct_size;
     if (stride % _Alignof(opi_inventory))
-        return opi__fail(err, OPI_E_INVALID, 0, "opi_inventory.struct_size is %zu: set it to sizeof(opi_inventory)", stride);
+        return opi__fail(err, OPI_E_INVALID, 0, "opi_inventory.struct_size is %zu: set it to sizeof(opi_inventory)",
+                         stride);
     for (size_t i = 0; i < r->n_inventory; i++) {
         const opi_inventory *line = (const void *)((const char *)r->inventory + i * stride);
         const int32_t rc = take_line(line, i, &out->lines[i], err);
@@ -182,11 +184,14 @@ static int32_t take_inventory(opi__arena *arena, const opi_advise_request *r, op
 static const char *canonical(const char *name, int engine)
 {
     static const char *const alias[][2] = {
-        {"bfloat16", "bf16"}, {"float16", "fp16"}, {"half", "fp16"},    {"float8", "fp8"}, {"fp8_e4m3", "fp8"},
-        {"w8a8", "int8"},     {"nvfp4", "fp4"},    {"mxfp4", "fp4"},    {"w4a16", "int4"},
+        {"bfloat16", "bf16"}, {"float16", "fp16"}, {"half", "fp16"}, {"float8", "fp8"}, {"fp8_e4m3", "fp8"},
+        {"w8a8", "int8"},     {"nvfp4", "fp4"},    {"mxfp4", "fp4"}, {"w4a16", "int4"},
     };
     static const char *const engines[][2] = {
-        {"trtllm", "tensorrt-llm"}, {"trt-llm", "tensorrt-llm"}, {"tensorrt_llm", "tensorrt-llm"}, {"tensorrtllm", "tensorrt-llm"},
+        {"trtllm", "tensorrt-llm"},
+        {"trt-llm", "tensorrt-llm"},
+        {"tensorrt_llm", "tensorrt-llm"},
+        {"tensorrtllm", "tensorrt-llm"},
     };
     const char *const(*table)[2] = engine ? engines : alias;
     const size_t n = engine ? sizeof engines / sizeof *engines : sizeof alias / sizeof *alias;

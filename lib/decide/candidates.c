@@ -99,7 +99,8 @@ static int check_memory(opi__cand *c)
         return 1;
     if (m->margin_gib < 0) {
         opi__format(c->pub.reason, sizeof c->pub.reason,
-                    "%.4g GiB a GPU missing: weights %.4g + activation %.3g + runtime %.3g + a request's KV %.3g of %.4g usable",
+                    "%.4g GiB a GPU missing: weights %.4g + activation %.3g + runtime %.3g + a request's KV %.3g "
+                    "of %.4g usable",
                     -m->margin_gib, m->weights_gib, m->activation_gib, m->runtime_gib,
                     m->kv_needed_tokens * m->kv_bytes_per_token / 1073741824.0, m->usable_gib);
         return refuse(c, OPI_R_MEMORY);

@@ -81,7 +81,8 @@ static void basis_of(const char *gpu, int32_t n_gpus, const double *attempts, co
     const size_t cap = sizeof out->basis;
     char also[48] = "";
     if (server > 0 && fixed > 0)
-        opi__format(out->basis, cap, "observed: %g of %g server launches, %g of %g static-batch runs, shrunk to the pooled rate",
+        opi__format(out->basis, cap,
+                    "observed: %g of %g server launches, %g of %g static-batch runs, shrunk to the pooled rate",
                     ok[OPI__LAUNCH_SERVER], server, ok[OPI__LAUNCH_STATIC], fixed);
     else if (server > 0)
         opi__format(out->basis, cap, "observed: %g of %g server launches on %d x %s, shrunk to the pooled rate",

@@ -62,6 +62,13 @@ static int contains(const char *text, const char *word)
 /* The precision the checkpoint itself comes in; NULL when it is not quantized. */
 static const char *own_precision(const opi_llm *llm)
 {
+    static const char *const format[] = {"fp8", "awq", "gptq"};
+    const opi__precision *own = opi__precision_find(llm->quant);
+    for (size_t i = 0; i < sizeof format / sizeof *format; i++)
+        if (opi__equal_nocase(llm->quant, format[i]))
+            return format[i];
+    if (own && own->weight_bits < 16)
+        return own->cls; /* "fp4" for mxfp4, "int4" for w4a16 … */
     if (!(llm->weight_bits > 0) || llm->weight_bits > 9)
         return NULL;
     if (llm->weight_bits > 5)

@@ -44,7 +44,8 @@ void opi_utility_default(opi_utility *out)
 static int32_t check_one(const weight *w, double v, opi_error *err)
 {
     if (!(v >= w->lo && v <= w->hi))
-        return opi__fail(err, OPI_E_RANGE, -1, "utility: %s = %g, must be a number from %g to %g", w->name, v, w->lo, w->hi);
+        return opi__fail(err, OPI_E_RANGE, -1, "utility: %s = %g, must be a number from %g to %g", w->name, v, w->lo,
+                         w->hi);
     return OPI_OK;
 }
 
@@ -89,9 +90,11 @@ static int32_t override(const opi__json *v, size_t i, opi_utility *u, opi_error 
         return OPI_OK;
     }
     if (!w && nearest)
-        return opi__fail(err, OPI_E_UNKNOWN, (int64_t)i, "utility: \"%.*s\" is not a weight; nearest: \"%s\"", 64, key, nearest);
+        return opi__fail(err, OPI_E_UNKNOWN, (int64_t)i, "utility: \"%.*s\" is not a weight; nearest: \"%s\"", 64, key,
+                         nearest);
     if (!w)
-        return opi__fail(err, OPI_E_UNKNOWN, (int64_t)i, "utility: \"%.*s\" is not a weight; docs/json.md lists them", 64, key);
+        return opi__fail(err, OPI_E_UNKNOWN, (int64_t)i, "utility: \"%.*s\" is not a weight; docs/json.md lists them", 64,
+                         key);
     if (!opi__json_number(v, &number))
         return opi__fail(err, OPI_E_FORMAT, (int64_t)i, "utility: \"%s\" is not a number", w->name);
     const int32_t rc = check_one(w, number, err);
