@@ -62,10 +62,10 @@ static int32_t open_regular(const char *path, int *out, off_t *size, opi_error *
     return OPI_OK;
 }
 
-static int32_t fail_large(opi_error *err, const char *path, uint64_t size, size_t limit)
+static int32_t fail_large(opi_error *err, const char *path, uint64_t size, const char *or_more, size_t limit)
 {
     return opi__fail(err, OPI_E_RANGE, -1, "'%.280s' has %llu bytes%s, the limit is %zu", path,
-                     (unsigned long long)size, size == (uint64_t)limit + 1 ? " or more" : "", limit);
+                     (unsigned long long)size, or_more, limit);
 }
 
 /* Reads to the end of the file, which may be longer than it said (it grows, or it is one of /proc). */
@@ -87,7 +87,7 @@ static int32_t read_all(opi_ctx *ctx, int fd, const char *path, size_t expected,
             break;
         len += (size_t)n;
         if (len > limit) {
-            status = fail_large(err, path, (uint64_t)limit + 1, limit);
+            status = fail_large(err, path, (uint64_t)limit + 1, " or more", limit);
             break;
         }
         if (len < cap - 1)
@@ -121,7 +121,7 @@ int32_t opi__read_file(opi_ctx *ctx, const char *path, size_t limit, char **byte
     if (status)
         return status;
     if (length < 0 || (uint64_t)length > limit)
-        status = fail_large(err, path, (uint64_t)length, limit);
+        status = fail_large(err, path, (uint64_t)length, "", limit);
     else
         status = read_all(ctx, fd, path, (size_t)length, limit, bytes, size, err);
     close(fd);

@@ -97,7 +97,8 @@ START_TEST(refuses_what_is_not_a_number)
 {
     static const char *const cases[] = {"",     " ",    ".",     "-",    "+",       "e5",     "1e",    "1e+",   "1,5",
                                         "1.2.3", "--1", "0x10",  "inf",  "nan",     "-inf",   "1 2",   "1e5.5", "1_000",
-                                        "1e400", "1f",  "1.8e308", "\n1", "1e999999999999999999999", "+-1", "1 e5"};
+                                        "1e400", "1f",  "1.8e308", "\n1", "1e999999999999999999999", "+-1", "1 e5",
+                                        "5e309", "-2e308"};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         double v = 7.0;
         ck_assert_msg(!parse(cases[i], &v) && v == 7.0, "\"%s\" was read as %g", cases[i], v);
@@ -320,6 +321,7 @@ START_TEST(formats_as_snprintf)
     SAME("%lld %llu %zu", -9223372036854775807ll - 1, 18446744073709551615ull, (size_t)12);
     SAME("%x %llx %08x %016llx", 255u, 0xdeadbeefcafeull, 0xabcu, 0x1234ull);
     SAME("[%8s][%-8s][%2s][%5d][%-5d][%05d][%*d][%-*d]", "ab", "ab", "abcdef", 42, 42, -42, 6, 7, 6, 7);
+    SAME("[%*d][%zd]", -6, 7, (size_t)5);
     SAME("%.3g %.6g %10.3g %-10.3g|", 3.14159, 1e-7, 2.5, 2.5);
     char s[32];
     ck_assert_uint_eq(opi__format(s, sizeof s, "%g", 0.1), 3); /* shortest round-trip, not six digits */
@@ -329,6 +331,9 @@ START_TEST(formats_as_snprintf)
     const char *volatile none = NULL; /* volatile: the compiler would warn, rightly */
     opi__format(s, sizeof s, "%s", none);
     ck_assert_str_eq(s, "(null)");
+    const char *volatile unknown = "%d %q %s"; /* the rest stays as it is: nobody knows what %q would have taken */
+    opi__format(s, sizeof s, unknown, 5, "never");
+    ck_assert_str_eq(s, "5 %q %s");
 }
 END_TEST
 
