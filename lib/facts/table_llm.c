@@ -142,6 +142,10 @@ static int apply_architecture(opi_llm *m, const opi__cells *cells, const double 
     changed |= override_int(&m->experts_per_token, number[OPI__COL_EXPERTS_PER_TOKEN]);
     changed |= override_text(m->family, sizeof m->family, cells, OPI__COL_FAMILY);
     changed |= override_text(m->attention, sizeof m->attention, cells, OPI__COL_ATTENTION);
+    if (m->n_window_layers > m->n_layers) /* the catalog's, of a model with more layers */
+        m->n_window_layers = m->n_layers;
+    if (m->n_moe_layers > m->n_layers)
+        m->n_moe_layers = m->n_layers;
     if (m->n_kv_heads == 0)
         m->n_kv_heads = m->n_heads;
     if (m->head_dim == 0 && m->n_heads > 0 && m->kv_lora_rank == 0)

@@ -54,7 +54,8 @@ int opi__record_json(opi__record *r, size_t column, const opi__json *value, doub
 void opi__record_own_columns(opi__record *r, const opi__json *object)
 {
     for (size_t c = 0; c < OPI__COLUMNS; c++)
-        opi__record_json(r, c, opi__json_get(object, opi__column_name(c)), 1);
+        if (c != OPI__COL_REQUEST_RATE) /* opi__record_load's: clients write "inf" there */
+            opi__record_json(r, c, opi__json_get(object, opi__column_name(c)), 1);
 }
 
 void opi__record_note(opi__record *r, const char *kind, const char *fmt, ...)
