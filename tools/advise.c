@@ -124,6 +124,14 @@ int advise_prediction(const advise_view *v, size_t rank, const opi_candidate *c,
         out->lo *= k;
         out->hi *= k;
     }
+    if (target == advise_target("throughput_out_tok_s") && v->request->request_rate > 0) {
+        double offered = v->request->request_rate * v->request->output_len; /* no more can come out than was asked for */
+        out->p10 = out->p10 > offered ? offered : out->p10;
+        out->p50 = out->p50 > offered ? offered : out->p50;
+        out->p90 = out->p90 > offered ? offered : out->p90;
+        out->lo = out->lo > offered ? offered : out->lo;
+        out->hi = out->hi > offered ? offered : out->hi;
+    }
     return 1;
 }
 

@@ -15,6 +15,18 @@ static void term(const char *name, double v, const char *note) {
     out_printf("    %-34s %12s $/h%s%s\n", name, num, *note ? "  " : "", note);
 }
 
+/* As the library ranks: money an hour, money a token, or speed where no price is known. */
+static const char *score_unit(const advise_view *v, const opi_candidate *c) {
+    const opi_advise_request *r = v->request;
+    if (v->utility->value_usd_per_mtok > 0) {
+        return "$/h";
+    }
+    if (!c->price_stated) {
+        return "tokens/s per GPU (no price)";
+    }
+    return r->demand_tok_s > 0 || r->request_rate > 0 ? "$/h" : "$/Mtok";
+}
+
 static void terms(const advise_view *v, const opi_candidate *c) {
     const opi_terms *t = &c->terms;
     char note[120], num[OUT_NUM];
@@ -32,8 +44,7 @@ static void terms(const advise_view *v, const opi_candidate *c) {
     snprintf(note, sizeof note, "at %s $/kWh", out_human(num, v->utility->power_usd_per_kwh, 3));
     term("power", t->power, note);
     term("total", t->total, "");
-    snprintf(note, sizeof note, "risk %.2f", v->utility->risk);
-    term("ranked by", c->score, note);
+    out_printf("    %-34s %12.4g %s  risk %.2f\n", "ranked by", c->score, score_unit(v, c), v->utility->risk);
 }
 
 static void prior(const opi_candidate *c) {

@@ -44,10 +44,7 @@ static void print_request(const advise_view *v) {
         out_wrap(5, 5, line);
     }
     if (v->utility->value_usd_per_mtok > 0) {
-        out_printf("Ranked by utility: $%s per million output tokens, less all costs, $/h\n",
-                   out_human(num, v->utility->value_usd_per_mtok, 4));
-    } else {
-        out_puts("Ranked by cost: no --value given, so the cheapest that does the job comes first\n");
+        out_printf("Value: $%s per million output tokens\n", out_human(num, v->utility->value_usd_per_mtok, 4));
     }
 }
 
@@ -90,8 +87,9 @@ static void metric_line(size_t i, const char *text) {
 
 static void print_heads(const advise_view *v, const size_t *target, size_t n) {
     char text[128];
-    out_printf("\n%s%3s  %-21s %4s %3s %3s %5s  %-6s %-13s%6s%7s%8s  %s\n", out_on(OUT_BOLD), "#", "GPU", "GPUs", "TP", "PP",
-               "repl.", "prec.", "engine", v->request->n_slos ? "P(SLO)" : "", "$/h", "$/Mtok", "support");
+    out_printf("\n%s%3s  %-21s %4s %3s%s %5s  %-6s %-13s%6s%7s%8s  %s\n", out_on(OUT_BOLD), "#", "GPU", "GPUs", "TP",
+               v->request->pipeline ? "  PP" : "", "repl.", "prec.", "engine", v->request->n_slos ? "P(SLO)" : "", "$/h",
+               "$/Mtok", "support");
     for (size_t i = 0; i < n; i++) {
         opi_target_info info = info_of(target[i]);
         snprintf(text, sizeof text, "%s%s%s", info.title, strstr(info.title, info.unit) ? "" : ", ",
@@ -108,7 +106,7 @@ static const char *short_verdict(int32_t verdict, int *style) {
 
 static void print_candidate(const advise_view *v, size_t rank, const size_t *target, size_t n) {
     opi_candidate c = {.struct_size = sizeof c};
-    char slo[OUT_NUM] = "", cost[OUT_NUM], mtok[OUT_NUM], cell[4 * OUT_NUM];
+    char slo[OUT_NUM] = "", pp[OUT_NUM] = "", cost[OUT_NUM], mtok[OUT_NUM], cell[4 * OUT_NUM];
     int style;
     if (opi_advice_candidate(v->advice, rank, &c, NULL)) {
         return;
@@ -116,15 +114,17 @@ static void print_candidate(const advise_view *v, size_t rank, const size_t *tar
     if (v->request->n_slos) {
         snprintf(slo, sizeof slo, isnan(c.slo_violation) ? "-" : "%.2f", 1 - c.slo_violation);
     }
+    if (v->request->pipeline) {
+        snprintf(pp, sizeof pp, " %3d", c.config.pp > 0 ? c.config.pp : 1);
+    }
     out_human(cost, c.price_stated ? -c.terms.node : NAN, 3);
     out_human(mtok, c.usd_per_mtok, 3);
     const char *word = short_verdict(c.verdict, &style);
     int replicas = c.replicas > 0 ? c.replicas : 1;
-    out_printf("%s%3zu%s%s %-21s %4d %3d %3d %5d  %-6s %-13s%6s%7s%8s  %s%s%s\n", rank == v->winner ? out_on(OUT_BOLD) : "",
+    out_printf("%s%3zu%s%s %-21s %4d %3d%s %5d  %-6s %-13s%6s%7s%8s  %s%s%s\n", rank == v->winner ? out_on(OUT_BOLD) : "",
                rank + 1, rank == v->winner ? out_off() : "", rank == v->winner ? "*" : " ", c.config.gpu->name,
-               c.config.n_gpus * replicas, c.config.tp, c.config.pp > 0 ? c.config.pp : 1, replicas,
-               c.config.precision ? c.config.precision : "-", c.config.engine ? c.config.engine : "-", slo, cost, mtok,
-               out_on((out_style)style), word, out_off());
+               c.config.n_gpus * replicas, c.config.tp, pp, replicas, c.config.precision ? c.config.precision : "-",
+               c.config.engine ? c.config.engine : "-", slo, cost, mtok, out_on((out_style)style), word, out_off());
     for (size_t i = 0; i < n; i++) {
         opi_prediction p;
         if (advise_prediction(v, rank, &c, target[i], &p)) {
@@ -175,15 +175,12 @@ static void add_why(why *list, size_t *n, size_t max, const opi_candidate *c) {
 static void print_why(const why *w) {
     char line[512];
     size_t n = 0;
-    if (w->n > 1) {
-        n = (size_t)snprintf(line, sizeof line, "%zu configurations; %s: ", w->n,
-                             w->code == OPI_R_MEMORY ? "the closest" : "the first");
+    if (w->n > 1 && w->code == OPI_R_MEMORY) {
+        n = (size_t)snprintf(line, sizeof line, "%zu configurations; the closest, TP %d %s: ", w->n, w->tp, w->precision);
+    } else if (w->n > 1) {
+        n = (size_t)snprintf(line, sizeof line, "%zu configurations; the first: ", w->n);
     }
-    if (w->code == OPI_R_MEMORY && isfinite(w->least) && w->least > 0) {
-        snprintf(line + n, sizeof line - n, "TP %d %s lacks %.1f GiB per GPU", w->tp, w->precision, w->least);
-    } else {
-        snprintf(line + n, sizeof line - n, "%s", *w->text ? w->text : opi_reason_name(w->code));
-    }
+    snprintf(line + n, sizeof line - n, "%s", *w->text ? w->text : opi_reason_name(w->code));
     n = (size_t)snprintf(NULL, 0, "  %-21s %-12s ", w->gpu, opi_reason_name(w->code));
     out_printf("  %-21s %-12s ", w->gpu, opi_reason_name(w->code));
     out_wrap(n, n, line);
@@ -225,25 +222,10 @@ static void print_support(const advise_view *v) {
     out_wrap(10, 2, line);
 }
 
-static void print_missing_prices(const advise_view *v) {
-    char line[1024] = "";
-    size_t n = 0, names = 0;
-    for (size_t i = 0; i < v->request->n_inventory; i++) {
-        int missing = 0;
-        for (size_t k = 0; k < v->feasible && !missing; k++) {
-            opi_candidate c = {.struct_size = sizeof c};
-            missing = !opi_advice_candidate(v->advice, k, &c, NULL) && c.inventory_index == (int32_t)i && !c.price_stated;
-        }
-        if (missing && n < sizeof line) {
-            n += (size_t)snprintf(line + n, sizeof line - n, "%s%s", names++ ? ", " : "", v->request->inventory[i].gpu->name);
-        }
-    }
-    if (names) {
-        char text[1200];
-        snprintf(text, sizeof text, "%s: no cited source states one and --price does not either; ranked without a node cost.",
-                 line);
-        out_printf("%sPrice unknown:%s ", out_on(OUT_WARN), out_off());
-        out_wrap(15, 2, text);
+static void print_notes(const advise_view *v) {
+    for (size_t i = 0; i < opi_advice_note_count(v->advice); i++) {
+        out_puts("Note: ");
+        out_wrap(6, 2, opi_advice_note(v->advice, i));
     }
 }
 
@@ -279,7 +261,7 @@ void advise_print(const advise_view *v) {
     }
     print_verdict(v);
     print_support(v);
-    print_missing_prices(v);
+    print_notes(v);
     print_infeasible(v);
     if (shown) {
         char line[256];

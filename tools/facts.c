@@ -170,6 +170,7 @@ static void llm_json(const opi_llm *m) {
     json_number("kv_elems_per_token", m->kv_elems_per_token);
     json_number("weight_bits", m->weight_bits);
     json_number("kv_bits", m->kv_bits);
+    json_text("quant", *m->quant ? m->quant : NULL);
     json_text("mark", mark(m->flags));
     json_text("source", m->source);
     json_end_object();
@@ -200,7 +201,7 @@ static void llm_show(const opi_llm *m) {
     pair_int("experts", m->n_experts, "");
     pair_int("experts per token", m->experts_per_token, "");
     pair_number("KV cache at 16 bits", m->kv_elems_per_token * 2 / 1024, "KiB per token");
-    pair_number("checkpoint weight bits", m->weight_bits, "");
+    pair("checkpoint format", *m->quant ? m->quant : "16 bits");
     pair("mark", mark(m->flags));
     pair("source", m->source);
 }

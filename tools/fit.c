@@ -89,6 +89,7 @@ int run_fit(const args *a) {
     options.seed = (uint64_t)seed;
     options.learner = args_get(a, "learner");
     options.note = args_get(a, "note");
+    options.date = args_get(a, "date");
     how.format = args_get(a, "format");
     how.source = args_get(a, "source");
     status = status ? status : check_destination(args_get(a, "out"));
@@ -114,6 +115,7 @@ static const opt_def options[] = {
     {"threads", "N", 0, "1 to 16 (default: one per core); does not change the result"},
     {"learner", "NAME", 0, "what learns the residual (default: boost)"},
     {"note", "TEXT", 0, "free text for the manifest"},
+    {"date", "TEXT", 0, "date for the manifest (default: none, so that the same input gives the same bytes on any day)"},
     {"json", NULL, 0, "print what the model knows, as 'inspect --json' does"},
     {NULL, NULL, 0, NULL},
 };

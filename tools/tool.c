@@ -246,6 +246,9 @@ const char *tool_engine(const char *text) {
 }
 
 const char *tool_precision(const opi_llm *llm) {
+    if (*llm->quant) {
+        return llm->quant;
+    }
     if (isnan(llm->weight_bits) || llm->weight_bits <= 0 || llm->weight_bits > 8) {
         return "bf16";
     }
