@@ -109,16 +109,32 @@ static void print_json(const reports *r) {
     out_puts("\n}\n");
 }
 
-static int print_part(const opi_text *t, void (*print)(const cJSON *)) {
-    cJSON *root = t ? jv_parse(opi_text_data(t), opi_text_size(t)) : NULL;
+/* The document as a tree; NULL when there is none, *status set when it cannot be read. Free with jv_free. */
+static cJSON *tree(const opi_text *t, int *status) {
+    cJSON *root = t && !*status ? jv_parse(opi_text_data(t), opi_text_size(t)) : NULL;
     if (t && !root) {
-        return X_FAIL;
+        *status = X_FAIL;
     }
-    if (root) {
-        print(root);
-        cJSON_Delete(root);
+    return root;
+}
+
+static int print_tables(const args *a, const reports *r) {
+    int status = 0;
+    cJSON *evaluation = tree(r->evaluation, &status), *everyday = tree(r->everyday, &status);
+    cJSON *memory = tree(r->memory, &status);
+    if (!status && evaluation) {
+        evaluation_print(evaluation);
     }
-    return 0;
+    if (!status && everyday) {
+        everyday_print(everyday, args_has(a, "everyday"));
+    }
+    if (!status && memory) {
+        memory_report_print(memory);
+    }
+    jv_free(evaluation);
+    jv_free(everyday);
+    jv_free(memory);
+    return status;
 }
 
 int run_evaluate(const args *a) {
@@ -148,9 +164,7 @@ int run_evaluate(const args *a) {
     if (!status && args_has(a, "json")) {
         print_json(&r);
     } else if (!status) {
-        status = print_part(r.evaluation, evaluation_print);
-        status = status ? status : print_part(r.everyday, everyday_print);
-        status = status ? status : print_part(r.memory, memory_report_print);
+        status = print_tables(a, &r);
     }
     opi_text_free(r.evaluation);
     opi_text_free(r.everyday);

@@ -24,13 +24,16 @@ static void fixed(out_table *t, double v, int decimals) {
     out_cell(t, num);
 }
 
-/* The group whose coverage is furthest below what was promised, among those with enough rows to say so. */
-static const cJSON *worst_group(const cJSON *target) {
-    const cJSON *groups = jv_get(target, "groups"), *item, *worst = NULL;
-    cJSON_ArrayForEach(item, groups) {
-        if (jv_number(item, "n") >= 30 &&
-            (!worst || jv_number(item, "coverage") < jv_number(worst, "coverage"))) {
-            worst = item;
+/* The group whose coverage is furthest below what was promised, among those with enough rows to say so. Groups come by
+ * kind: {"gpu": [{"name": …, "n": …, "coverage": …}], …}. */
+static const cJSON *worst_group(const cJSON *target, const char **kind) {
+    const cJSON *list, *item, *worst = NULL;
+    cJSON_ArrayForEach(list, jv_get(target, "groups")) {
+        cJSON_ArrayForEach(item, list) {
+            if (jv_number(item, "n") >= 30 && (!worst || jv_number(item, "coverage") < jv_number(worst, "coverage"))) {
+                worst = item;
+                *kind = list->string ? list->string : "";
+            }
         }
     }
     return worst;
@@ -38,13 +41,14 @@ static const cJSON *worst_group(const cJSON *target) {
 
 static void targets(const cJSON *report) {
     static const char *const heads[] = {"target",  ">n",         ">median %", ">mean %", ">P90 %",
-                                        ">R2 log", ">pinball", ">cover %",  ">width",  "worst group (cover %)"};
+                                        ">R2 log", ">pinball", ">cover %",  ">width",  "lowest cover %"};
     const cJSON *list = jv_get(report, "targets"), *item;
     out_table *t = out_table_new(heads, sizeof heads / sizeof heads[0]);
     out_table_flex(t, 9);
     cJSON_ArrayForEach(item, list) {
-        const cJSON *worst = worst_group(item);
-        const char *name = worst && worst->string ? worst->string : jv_text(worst, "name");
+        const char *kind = "", *name;
+        const cJSON *worst = worst_group(item, &kind);
+        name = *jv_text(worst, "name") ? jv_text(worst, "name") : "(blank)";
         out_cell(t, item->string ? item->string : "");
         cell(t, jv_number(item, "n"), 8);
         percent(t, jv_number(item, "median_ape"));
@@ -55,7 +59,7 @@ static void targets(const cJSON *report) {
         percent(t, jv_number(item, "coverage"));
         fixed(t, jv_number(item, "width_log"), 3);
         if (worst) {
-            out_cellf(t, "%s (%.0f)", name, 100 * jv_number(worst, "coverage"));
+            out_cellf(t, "%.0f: %s %s", 100 * jv_number(worst, "coverage"), kind, name);
         } else {
             out_cell(t, "-");
         }
@@ -64,6 +68,45 @@ static void targets(const cJSON *report) {
     out_puts("\n");
     out_wrap(0, 0, "Errors of the median, held-out cells, percent of the measured value; pinball and width (of the interval) in "
                    "natural-log units; cover: share of measured values inside the interval.");
+}
+
+static void flags(const cJSON *report) {
+    static const char *const heads[] = {"target", ">outside %", ">in range, yet flagged %", ">new combination %", ">no upper end"};
+    const cJSON *item;
+    out_puts("\n");
+    out_table *t = out_table_new(heads, sizeof heads / sizeof heads[0]);
+    cJSON_ArrayForEach(item, jv_get(report, "targets")) {
+        out_cell(t, item->string ? item->string : "");
+        percent(t, jv_number(item, "outside"));
+        percent(t, jv_number(item, "in_range_flagged"));
+        percent(t, jv_number(item, "new_combination"));
+        cell(t, jv_number(item, "unbounded"), 8);
+    }
+    out_table_end(t, 0);
+}
+
+/* Left out of training one at a time: how many of its rows are flagged. */
+static void left_out(const cJSON *report) {
+    static const char *const heads[] = {"left out", "name", ">rows", ">flagged %"};
+    const cJSON *kind, *item;
+    if (!jv_get(report, "left_out")) {
+        return;
+    }
+    out_puts("\n");
+    out_table *t = out_table_new(heads, sizeof heads / sizeof heads[0]);
+    cJSON_ArrayForEach(kind, jv_get(report, "left_out")) {
+        out_cell(t, kind->string ? kind->string : "");
+        out_cell(t, "all");
+        out_cell(t, "");
+        percent(t, jv_number(kind, "flagged"));
+        cJSON_ArrayForEach(item, jv_get(kind, "groups")) {
+            out_cell(t, "");
+            out_cell(t, *jv_text(item, "name") ? jv_text(item, "name") : "(blank)");
+            cell(t, jv_number(item, "rows"), 8);
+            percent(t, jv_number(item, "flagged"));
+        }
+    }
+    out_table_end(t, 0);
 }
 
 static void picker_row(out_table *t, const char *utility, const char *picker, const cJSON *v, double n) {
@@ -117,20 +160,47 @@ static void the_rest(const cJSON *report, const char *const *done, size_t n) {
 }
 
 void evaluation_print(const cJSON *report) {
-    static const char *const done[] = {"schema", "targets", "decisions"};
+    static const char *const done[] = {"schema", "version", "targets", "decisions", "left_out"};
     targets(report);
+    flags(report);
+    left_out(report);
     decisions(report);
-    the_rest(report, done, 3);
+    the_rest(report, done, sizeof done / sizeof done[0]);
 }
 
-void everyday_print(const cJSON *report) {
-    static const char *const done[] = {"schema", "rows"};
-    out_puts("\nEveryday requests\n");
-    the_rest(report, done, 2);
+void everyday_print(const cJSON *report, int each) {
+    static const char *const heads[] = {"use", "LLM", "verdict", "recommended"};
+    static const char *const done[] = {"schema", "version", "requests", "n", "recommended", "recommended_share", "verdicts"};
+    const cJSON *item;
+    char line[400];
+    size_t n = (size_t)snprintf(line, sizeof line, "Everyday requests: %.0f of %.0f get a recommendation (%.0f %%):",
+                                jv_number(report, "recommended"), jv_number(report, "n"),
+                                100 * jv_number(report, "recommended_share"));
+    cJSON_ArrayForEach(item, jv_get(report, "verdicts")) {
+        n += n < sizeof line ? (size_t)snprintf(line + n, sizeof line - n, " %s %.0f%s", item->string ? item->string : "",
+                                                item->valuedouble, item->next ? "," : ".")
+                             : 0;
+    }
+    out_puts("\n");
+    out_wrap(0, 2, line);
+    the_rest(report, done, sizeof done / sizeof done[0]);
+    if (!each) {
+        return;
+    }
+    out_puts("\n");
+    out_table *t = out_table_new(heads, sizeof heads / sizeof heads[0]);
+    out_table_flex(t, 3);
+    cJSON_ArrayForEach(item, jv_get(report, "requests")) {
+        out_cell(t, jv_text(item, "use"));
+        out_cell(t, jv_text(item, "llm"));
+        out_cell(t, jv_text(item, "verdict"));
+        out_cell(t, *jv_text(item, "winner") ? jv_text(item, "winner") : "-");
+    }
+    out_table_end(t, 0);
 }
 
 void memory_report_print(const cJSON *report) {
-    static const char *const done[] = {"schema"};
+    static const char *const done[] = {"schema", "version"};
     out_puts("\nMemory formula\n");
-    the_rest(report, done, 1);
+    the_rest(report, done, 2);
 }

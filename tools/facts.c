@@ -115,7 +115,8 @@ int run_gpus(const args *a) {
         return X_OK;
     }
     json_begin_object(NULL);
-    json_text("schema", "omnipilot.gpus/1");
+    json_text("schema", "omnipilot.gpus");
+    json_int("version", 1);
     json_begin_array("gpus");
     for (size_t i = 0; i < opi_gpu_count(); i++) {
         opi_gpu g = {.struct_size = sizeof g};
@@ -252,7 +253,8 @@ int run_llms(const args *a) {
         return X_OK;
     }
     json_begin_object(NULL);
-    json_text("schema", "omnipilot.llms/1");
+    json_text("schema", "omnipilot.llms");
+    json_int("version", 1);
     json_begin_array("llms");
     for (size_t i = 0; i < opi_llm_count(); i++) {
         opi_llm m = {.struct_size = sizeof m};

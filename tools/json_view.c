@@ -15,6 +15,10 @@ cJSON *jv_parse(const char *json, size_t n) {
     return v;
 }
 
+void jv_free(cJSON *v) {
+    cJSON_Delete(v);
+}
+
 const cJSON *jv_get(const cJSON *v, const char *path) {
     char key[128];
     while (v && *path) {

@@ -11,6 +11,7 @@ const char *jv_text(const cJSON *v, const char *path);
 const cJSON *jv_get(const cJSON *v, const char *path);
 /* Parses, or says on stderr that the document is damaged. NULL then. */
 cJSON *jv_parse(const char *json, size_t n);
+void jv_free(cJSON *v);
 /* "12.3" of a share times a hundred, or "-". Returns buf (OUT_NUM). */
 char *jv_percent(char *buf, double share, int digits);
 

@@ -264,7 +264,8 @@ static void json_words(const char *key, const command *c) {
 
 static void print_json(const plan *p, const command *serve, const command *test) {
     json_begin_object(NULL);
-    json_text("schema", "omnipilot.launch/1");
+    json_text("schema", "omnipilot.launch");
+    json_int("version", 1);
     json_begin_object("config");
     config_json(&p->c->config);
     json_end_object();

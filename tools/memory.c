@@ -67,7 +67,8 @@ static int show(const args *a, const config_in *in) {
     }
     if (args_has(a, "json")) {
         json_begin_object(NULL);
-        json_text("schema", "omnipilot.memory/1");
+        json_text("schema", "omnipilot.memory");
+        json_int("version", 1);
         json_begin_object("config");
         config_json(&in->config);
         json_end_object();

@@ -26,7 +26,8 @@ static void begin(const predict_job *job) {
         predict_csv_head();
     } else if (job->json) {
         json_begin_object(NULL);
-        json_text("schema", "omnipilot.prediction/1");
+        json_text("schema", "omnipilot.prediction");
+        json_int("version", 1);
         json_number("level", job->level);
         json_begin_array("rows");
     } else {
