@@ -20,6 +20,7 @@ typedef struct part { /* a leaf while the tree grows, then a node of it */
     split best;
     double *hist;
     int32_t left, right; /* parts; -1 = leaf */
+    float output[MAX_OUT];
 } part;
 typedef struct grower {
     const opi__boost_params *p;
@@ -40,7 +41,7 @@ typedef struct grower {
 static int outputs(const opi__boost_params *p) { return p->loss == OPI__LOSS_HUBER ? 1 : MAX_OUT; }
 static size_t padded(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-size_t opi__boost_max_leaves(const opi__boost_params *p) { return (size_t)p->trees * p->leaves; }
+size_t opi__boost_max_leaves(const opi__boost_params *p) { return outputs(p) > 1 ? (size_t)p->trees * p->leaves : 0; }
 size_t opi__boost_max_nodes(const opi__boost_params *p) { return (size_t)p->trees * (2 * (size_t)p->leaves - 1); }
 
 static size_t hist_doubles(const opi__boost_params *p, size_t n_features) {
@@ -116,9 +117,28 @@ static void huber_cut(grower *g) {
     g->cut = fmax(g->p->huber * g->scratch[g->n / 2], 1e-9);
 }
 
+/* The common case apart: one output, no weights. */
+static void fill_hist_plain(const grower *g, part *leaf) {
+    size_t nf = g->bins->n_features;
+    for (size_t j = leaf->begin; j < leaf->end; j++) {
+        size_t i = g->index[j];
+        const uint8_t *code = &g->bins->code[(size_t)g->row[i] * nf];
+        double d = g->grad[i], *h = leaf->hist;
+        for (size_t c = 0; c < g->n_columns; c++, h += OPI__BINS * 2) {
+            double *at = h + 2 * (size_t)code[g->column[c]];
+            at[0] += d;
+            at[1] += 1;
+        }
+    }
+}
+
 static void fill_hist(const grower *g, part *leaf) {
     size_t s = (size_t)g->n_out + 1, nf = g->bins->n_features;
     memset(leaf->hist, 0, g->hist_size * sizeof(double));
+    if (g->n_out == 1 && !g->w) {
+        fill_hist_plain(g, leaf);
+        return;
+    }
     for (size_t j = leaf->begin; j < leaf->end; j++) {
         size_t i = g->index[j];
         const uint8_t *code = &g->bins->code[(size_t)g->row[i] * nf];
@@ -168,12 +188,14 @@ static void find_split(const grower *g, part *leaf) {
         const double *h = &leaf->hist[c * OPI__BINS * s];
         unsigned k = g->column[c], bins = g->bins->count[k];
         if (k >= g->bins->n_numbers) { /* one category against the rest; code 0 (never seen) always goes right */
-            for (unsigned b = 1; b <= bins; b++) consider(g, leaf, &h[b * s], c, (int)b, 0);
+            for (unsigned b = 1; b <= bins; b++)
+                if (h[b * s + (size_t)g->n_out] > 0) consider(g, leaf, &h[b * s], c, (int)b, 0);
             continue;
         }
         double left[STAT] = {0}, with[STAT];
         int missing = h[g->n_out] > 0;
         for (unsigned b = 1; b <= bins; b++) {
+            if (!(h[b * s + (size_t)g->n_out] > 0) && b < bins) continue; /* an empty bin: the same two sides as before it */
             for (int o = 0; o <= g->n_out; o++) left[o] += h[b * s + (size_t)o];
             if (b < bins) consider(g, leaf, left, c, (int)b, 0);
             if (!missing) continue;
@@ -283,9 +305,9 @@ static uint32_t emit(grower *g, int32_t k, opi__forest *out) {
     opi__node *node = &out->node[at];
     memset(node, 0, sizeof *node);
     if (p->left < 0) {
-        node->value = (float)out->n_leaves;
-        leaf_value(g, p, &out->leaf[(size_t)out->n_leaves * out->n_out]);
-        p->begin = out->n_leaves++; /* from here on: the leaf's number */
+        leaf_value(g, p, p->output);
+        node->value = out->n_out == 1 ? p->output[0] : (float)out->n_leaves;
+        if (out->n_out > 1) memcpy(&out->leaf[(size_t)out->n_leaves++ * out->n_out], p->output, out->n_out * sizeof(float));
         return 1;
     }
     int category = p->best.feature >= g->bins->n_numbers;
@@ -296,14 +318,13 @@ static uint32_t emit(grower *g, int32_t k, opi__forest *out) {
     return 1 + left + emit(g, p->right, out);
 }
 
-static void update(grower *g, const opi__forest *out) {
+static void update(grower *g) {
     for (size_t i = 0; i < g->n; i++) {
         const uint8_t *code = &g->bins->code[(size_t)g->row[i] * g->bins->n_features];
         int32_t k = 0;
         while (g->parts[k].left >= 0)
             k = goes_left(g->bins, &g->parts[k].best, code) ? g->parts[k].left : g->parts[k].right;
-        const float *leaf = &out->leaf[g->parts[k].begin * out->n_out];
-        for (int o = 0; o < g->n_out; o++) g->pred[i * (size_t)g->n_out + (size_t)o] += leaf[o];
+        for (int o = 0; o < g->n_out; o++) g->pred[i * (size_t)g->n_out + (size_t)o] += (double)g->parts[k].output[o];
     }
 }
 
@@ -335,7 +356,7 @@ uint32_t opi__boost_fit(const opi__boost_params *p, const opi__bins *bins, const
         if (parts < 2) continue; /* this sample of columns separates nothing; another may */
         emit(&g, 0, out);
         out->root[++out->n_trees] = out->n_nodes;
-        update(&g, out);
+        update(&g);
     }
     return out->n_trees;
 }

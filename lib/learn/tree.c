@@ -3,6 +3,11 @@
 #include <math.h>
 #include <stdlib.h>
 
+static int leaf_sound(const opi__forest *f, float value) {
+    if (f->n_out == 1) return isfinite(value) != 0;
+    return value >= 0 && value < (float)f->n_leaves && value == floorf(value);
+}
+
 int opi__forest_check(const opi__forest *f) {
     if (f->n_out < 1 || f->n_out > 4 || f->n_numbers > f->n_features || f->n_features > OPI__FEATURE_MASK) return 0;
     if (f->root[0] != 0 || f->root[f->n_trees] != f->n_nodes) return 0;
@@ -12,7 +17,7 @@ int opi__forest_check(const opi__forest *f) {
         for (uint32_t i = begin; i < end; i++) {
             const opi__node *n = &f->node[i];
             if (n->right == 0) {
-                if (!(n->value >= 0) || !(n->value < (float)f->n_leaves) || n->value != floorf(n->value)) return 0;
+                if (!leaf_sound(f, n->value)) return 0;
             } else if (n->right < 2 || n->right >= end - i || (n->feature & OPI__FEATURE_MASK) >= f->n_features ||
                        isnan(n->value)) {
                 return 0;
@@ -33,6 +38,10 @@ void opi__forest_eval(const opi__forest *f, const float *x, double *out) {
                        : isnan(v)        ? (n->feature & OPI__MISSING_LEFT) != 0
                                          : v <= n->value;
             n += left ? 1 : n->right;
+        }
+        if (f->n_out == 1) {
+            out[0] += n->value;
+            continue;
         }
         const float *leaf = &f->leaf[(size_t)n->value * f->n_out];
         for (int o = 0; o < f->n_out; o++) out[o] += leaf[o];

@@ -11,12 +11,14 @@
 #define OPI__MISSING_LEFT 0x8000u
 #define OPI__FEATURE_MASK 0x7fffu
 typedef struct opi__node {
-    float value;      /* threshold (number: x <= value goes left), code (category: x == value goes left), or leaf index */
+    float value;      /* threshold (number: x <= value goes left), code (category: x == value goes left), or a
+                          leaf's output (n_out 1) or index (n_out > 1) */
     uint16_t feature; /* | OPI__MISSING_LEFT: a missing number goes left */
     uint16_t right;
 } opi__node;
 
-/* Leaves hold `n_out` outputs each: leaf[i * n_out + o]. Prediction = base[o] + sum of the trees' leaves. */
+/* Prediction = base[o] + sum of the trees' leaves. With several outputs leaf i holds leaf[i * n_out + o]; with one the node
+ * itself holds it and `leaf` is empty. */
 typedef struct opi__forest {
     uint32_t n_trees, n_nodes, n_leaves;
     uint16_t n_features, n_numbers, n_out, reserved;
@@ -32,7 +34,7 @@ int opi__forest_check(const opi__forest *f);
 void opi__forest_eval(const opi__forest *f, const float *x, double *out);
 
 /* Bins: code 0 = missing, 1 … count for the values (numbers by upper edges, categories one code a bin). */
-#define OPI__BINS 128
+#define OPI__BINS 64
 typedef struct opi__bins {
     size_t n, n_features, n_numbers;
     uint8_t *code;               /* n x n_features */

@@ -14,7 +14,8 @@
 #include <string.h>
 
 #define CELL_FOLDS 5
-#define COMBINATION_FOLDS 4
+#define COMBINATION_FOLDS 3
+#define MOST_SCORES 1500 /* a group keeps */
 /* Kinds of held-out combination: a pair of categories, or the LLM itself (-1). */
 static const int combination[][2] = {
     {OPI__C_GPU, OPI__C_PRECISION_CLASS}, {OPI__C_FAMILY, OPI__C_ENGINE}, {OPI__C_MODEL, -1}};
@@ -248,7 +249,7 @@ static void release(fitting *f) {
 
 /* ---- calibration ---- */
 
-typedef struct scored {
+typedef struct scored { /* key: opi__group_key */
     uint64_t key;
     float score;
 } scored;
@@ -283,6 +284,16 @@ static size_t collect(const fitting *f, int32_t t, scored *out) {
     return n;
 }
 
+/* A random subset of exchangeable scores calibrates as validly as all of them; a model need not carry thousands. */
+static size_t thin(const fitting *f, scored *group, size_t n) {
+    opi__rng rng;
+    size_t kept = 0, want = n < MOST_SCORES ? n : MOST_SCORES;
+    opi__rng_seed(&rng, f->s->seed ^ group[0].key);
+    for (size_t k = 0; k < n; k++)
+        if (opi__rng_uniform(&rng) * (double)(n - k) < (double)(want - kept)) group[kept++] = group[k];
+    return kept;
+}
+
 /* Keeps the groups that are large enough (the coarsest always). */
 static int32_t group(fitting *f, int32_t t, scored *all, size_t n) {
     opi__target_model *g = &f->m->target[t];
@@ -294,9 +305,9 @@ static int32_t group(fitting *f, int32_t t, scored *all, size_t n) {
         for (end = i; end < n && all[end].key == all[i].key;) end++;
         int coarsest = (all[i].key >> 56 & 15) == OPI__GROUP_LEVELS - 1;
         if (end - i < OPI__GROUP_LEAST && !coarsest) continue;
-        opi__group *new = &g->group[g->n_groups++];
-        *new = (opi__group){all[i].key, (uint32_t)g->n_scores, (uint32_t)(end - i)};
-        for (size_t k = i; k < end; k++) g->score[g->n_scores++] = all[k].score;
+        size_t kept = thin(f, &all[i], end - i);
+        g->group[g->n_groups++] = (opi__group){all[i].key, (uint32_t)g->n_scores, (uint32_t)kept};
+        for (size_t k = i; k < i + kept; k++) g->score[g->n_scores++] = all[k].score;
     }
     return OPI_OK;
 }

@@ -68,8 +68,8 @@ typedef struct boosted {
 
 static int32_t boost_fit(opi_ctx *ctx, const opi__fit_job *job, void **state, opi_error *err) {
     /* Measured on the shared table, whole cells held out: more leaves pay only with thousands of rows. */
-    opi__boost_params p = {.loss = OPI__LOSS_HUBER, .trees = job->n < 3000 ? 700 : 900, .leaves = job->n < 3000 ? 24 : 56,
-                           .depth = 14, .rate = .05, .l2 = 1, .min_weight = job->n < 200 ? 4 : 2, .row_share = .8,
+    opi__boost_params p = {.loss = OPI__LOSS_HUBER, .trees = job->n < 3000 ? 500 : 600, .leaves = job->n < 3000 ? 24 : 56,
+                           .depth = 14, .rate = .065, .l2 = 1, .min_weight = job->n < 200 ? 4 : 2, .row_share = .8,
                            .column_share = .5, .huber = 4, .seed = job->seed};
     boosted *b = opi__zalloc(ctx, 1, sizeof *b);
     if (!b) return opi__fail_memory(err, sizeof *b);

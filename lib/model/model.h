@@ -49,6 +49,7 @@ struct opi_model {
     const opi__learner *learner;
     opi_text *block;           /* the loaded bytes; NULL when static or fitted here */
     int32_t in_block;          /* 1: the arrays point into a block */
+    size_t bytes;              /* of the loaded block; 0 when fitted here */
     char *manifest;            /* JSON object text; owned unless in_block */
     opi__names names[OPI__CATEGORIES];
     uint8_t *known[OPI__CATEGORIES]; /* per code: in the training rows at all */

@@ -175,7 +175,6 @@ static int32_t load_body(opi_model *m, opi__reader *r, opi_error *err) {
     return OPI_OK;
 }
 
-/* `block` owns the bytes, or is NULL when they are static. */
 int32_t opi__model_load(opi_ctx *ctx, const void *bytes, size_t size, opi_text *block, opi_model **out, opi_error *err) {
     opi__reader r;
     int32_t status = opi__read_start(&r, bytes, size, err);
@@ -184,6 +183,7 @@ int32_t opi__model_load(opi_ctx *ctx, const void *bytes, size_t size, opi_text *
     if (!m) return opi__fail_memory(err, sizeof *m);
     m->ctx = ctx;
     m->in_block = 1;
+    m->bytes = size;
     status = load_body(m, &r, err);
     if (status) {
         opi_model_free(m);
