@@ -66,11 +66,20 @@ static void predict_target(const opi_model *m, const opi__question *q, int32_t t
     out->calibration_group = group ? (uint32_t)(group - g->group) : UINT32_MAX;
 }
 
-/* Whether the configuration can exist at all: context and memory. Facts that are not stated are not held against it. */
+/* Whether the configuration cannot exist beyond doubt. The memory formula is good to a few percent, so a shortage below
+ * CERTAIN of the device is not held against a question here (opi_advise is strict, it recommends launches). Servers refuse
+ * requests beyond the LLM's context; batch benchmarks of bare kernels do run past it. */
+#define CERTAIN .1
+static int context_exceeded(const opi_config *c) {
+    int bare = c->load_kind && (!strcmp(c->load_kind, "batch") || !strcmp(c->load_kind, "offline"));
+    return !bare && !opi__config_context_fits(c);
+}
+
 static int infeasible(const opi_config *c) {
     opi_memory memory = {.struct_size = sizeof memory};
-    if (!opi__config_context_fits(c)) return 1;
-    return opi_memory_fit(c, &memory, NULL) == OPI_OK && !memory.fits;
+    if (context_exceeded(c)) return 1;
+    if (opi_memory_fit(c, &memory, NULL) || memory.fits) return 0;
+    return !(memory.margin_gib > -CERTAIN * memory.total_gib);
 }
 
 typedef struct wanted {
@@ -189,7 +198,7 @@ static size_t explain_combination(const opi_config *c, const opi_prediction *p, 
 
 static size_t explain_infeasible(const opi_config *c, char *buf, size_t size) {
     opi_memory memory = {.struct_size = sizeof memory};
-    if (!opi__config_context_fits(c))
+    if (context_exceeded(c))
         return opi__format(buf, size, "%.6g tokens of context asked, %s holds at most %d",
                            fmax(c->input_len + c->output_len, c->max_context), c->llm->name, (int)c->llm->max_context);
     opi_memory_fit(c, &memory, NULL);
