@@ -94,15 +94,14 @@ static void predictions(const advise_view *v, size_t rank, const opi_candidate *
 
 static void support(const advise_view *v, const opi_candidate *c) {
     opi_support s = {.struct_size = sizeof s};
-    char line[400], far[OUT_NUM];
+    char line[400];
     size_t target = advise_target("throughput_out_tok_s");
     if (target == SIZE_MAX || opi_predict_support(v->model, &c->config, target, &s, NULL)) {
         return;
     }
-    snprintf(line, sizeof line, "rests on %u measured cells within one typical spacing; nearest %s spacings away: %s", s.cells,
-             out_human(far, s.nearest_distance, 2), s.nearest);
-    out_puts("  ");
-    out_wrap(2, 4, line);
+    predict_support(line, sizeof line, &s);
+    out_puts("  rests on ");
+    out_wrap(11, 4, line);
 }
 
 static void explain(const advise_view *v, size_t rank) {

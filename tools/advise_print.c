@@ -210,14 +210,14 @@ static void print_support(const advise_view *v) {
     size_t rank = v->winner != SIZE_MAX ? v->winner : 0, target = advise_target("throughput_out_tok_s");
     opi_candidate c = {.struct_size = sizeof c};
     opi_support s = {.struct_size = sizeof s};
-    char line[400], far[OUT_NUM];
+    char line[420];
+    size_t n;
     if (target == SIZE_MAX || !v->feasible || opi_advice_candidate(v->advice, rank, &c, NULL) ||
         opi_predict_support(v->model, &c.config, target, &s, NULL)) {
         return;
     }
-    snprintf(line, sizeof line, "%u measured cell%s within one typical spacing of #%zu; the nearest, %s spacings away%s%s.",
-             s.cells, s.cells == 1 ? "" : "s", rank + 1, out_human(far, s.nearest_distance, 2), *s.nearest ? ": " : "",
-             s.nearest);
+    n = (size_t)snprintf(line, sizeof line, "(#%zu) ", rank + 1);
+    predict_support(line + n, sizeof line - n, &s);
     out_puts("Rests on: ");
     out_wrap(10, 2, line);
 }

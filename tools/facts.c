@@ -70,8 +70,8 @@ static void gpu_show(const opi_gpu *g) {
 }
 
 static void gpu_table(void) {
-    static const char *const heads[] = {"GPU",          ">mem GB", ">GB/s",   ">FP16", ">FP8",
-                                        ">FP4 TFLOP/s", ">link GB/s", ">TDP W", ">$/h",  "mark"};
+    static const char *const heads[] = {"GPU",          ">mem GB", ">GB/s",   ">FP16 TF", ">FP8 TF",
+                                        ">FP4 TF", ">link GB/s", ">TDP W", ">$/h",  "mark"};
     out_table *t = out_table_new(heads, sizeof heads / sizeof heads[0]);
     for (size_t i = 0; i < opi_gpu_count(); i++) {
         opi_gpu g = {.struct_size = sizeof g};
@@ -91,7 +91,7 @@ static void gpu_table(void) {
     }
     out_table_end(t, 0);
     out_puts("\n");
-    out_wrap(0, 0, "$/h is a cited on-demand price per GPU; '-' means that no cited source states the figure. 'recalled': at "
+    out_wrap(0, 0, "TF: dense peak, TFLOP/s; $/h: a cited on-demand price per GPU; '-' means that no cited source states the figure. 'recalled': at "
                    "least one figure is not confirmed by a stored source ('omnipilot gpus NAME' shows it).");
 }
 
@@ -208,8 +208,7 @@ static void llm_show(const opi_llm *m) {
 }
 
 static void llm_table(void) {
-    static const char *const heads[] = {"LLM",     ">params 1e9", ">active", ">layers",
-                                        ">heads",  ">KV",         ">context", "attention", "mark"};
+    static const char *const heads[] = {"LLM", ">params", ">active", ">context", "attention", "mark"};
     out_table *t = out_table_new(heads, sizeof heads / sizeof heads[0]);
     out_table_flex(t, 0);
     for (size_t i = 0; i < opi_llm_count(); i++) {
@@ -219,18 +218,15 @@ static void llm_table(void) {
         }
         out_cell(t, m.name);
         cell_number(t, m.params_b, 4);
-        cell_number(t, m.active_params_b, 3);
-        cell_number(t, m.n_layers ? m.n_layers : NAN, 4);
-        cell_number(t, m.n_heads ? m.n_heads : NAN, 4);
-        cell_number(t, m.n_kv_heads ? m.n_kv_heads : NAN, 4);
+        cell_number(t, m.active_params_b, 4);
         cell_number(t, m.max_context ? m.max_context : NAN, 8);
         out_cell(t, m.attention);
         out_cell(t, mark(m.flags));
     }
     out_table_end(t, 0);
     out_puts("\n");
-    out_wrap(0, 0, "params: billions, all and active per token; KV: KV heads; context: longest, tokens. 'recalled': not "
-                   "confirmed by a stored config. Any other model: pass its Hugging Face config.json to --llm.");
+    out_wrap(0, 0, "params: billions, all and active per token; context: longest, tokens. 'recalled': not confirmed by a "
+                   "stored config. 'omnipilot llms NAME' shows everything about one. Any other model: pass its Hugging Face config.json to --llm.");
 }
 
 int run_llms(const args *a) {

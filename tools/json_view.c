@@ -47,7 +47,7 @@ char *jv_percent(char *buf, double share, int digits) {
 static void scalar(const cJSON *v) {
     char num[OUT_NUM], text[512];
     if (cJSON_IsNumber(v)) {
-        out_puts(out_human(num, v->valuedouble, 6));
+        out_puts(out_human(num, v->valuedouble, v->valuedouble == floor(v->valuedouble) ? 15 : 4));
     } else if (cJSON_IsString(v)) {
         out_puts(out_clean(text, sizeof text, v->valuestring));
     } else {

@@ -31,10 +31,9 @@ static void line(size_t indent, const char *name, double gib) {
 void memory_print(const opi_config *c, const opi_memory *m, size_t indent) {
     char a[OUT_NUM], b[OUT_NUM], d[OUT_NUM];
     int pad = (int)indent;
-    if (!isfinite(m->weights_gib) || m->weights_gib <= 0) { /* it does not divide: there is no breakdown to show */
-        out_printf("%*s%s", pad, "", out_on(OUT_BAD));
-        out_wrap(indent, indent, *m->limit ? m->limit : "no breakdown: this configuration cannot exist");
-        out_puts(out_off());
+    if (!m->fits && (!isfinite(m->margin_gib) || m->margin_gib >= 0 || m->weights_gib <= 0)) {
+        out_printf("%*s%scannot run:%s ", pad, "", out_on(OUT_BAD), out_off()); /* does not divide: a margin says nothing */
+        out_wrap(indent + 12, indent, *m->limit ? m->limit : "this configuration cannot exist");
         return;
     }
     line(indent, "device memory, per GPU", m->total_gib);

@@ -201,6 +201,10 @@ char *out_human(char *buf, double v, int digits) {
     int decimals = digits - 1 - exponent;
     decimals = decimals < 0 || rounded == 0 ? 0 : decimals > 9 ? 9 : decimals;
     int n = snprintf(raw, sizeof raw, "%.*f", decimals, rounded); /* … and written without an exponent */
+    while (digits > 3 && decimals > 0 && (raw[n - 1] == '0' || raw[n - 1] == '.')) { /* a fact, not a prediction */
+        decimals -= raw[n - 1] == '.' ? decimals : 0;
+        raw[--n] = 0;
+    }
     int whole = (int)strcspn(raw, "."), at = 0;
     for (int i = 0; i < n && at < OUT_NUM - 2; i++) {
         if (i > 0 && i < whole && (whole - i) % 3 == 0 && raw[i - 1] != '-') {

@@ -41,7 +41,8 @@ typedef enum { OUT_PLAIN, OUT_BOLD, OUT_GOOD, OUT_WARN, OUT_BAD, OUT_DIM } out_s
 const char *out_on(out_style s);
 const char *out_off(void);
 
-/* Numbers for people: `digits` significant digits, thousands grouped by spaces ("1 840"). NaN is "-", infinity "inf".
+/* Numbers for people: `digits` significant digits, thousands grouped by spaces ("1 840"); with more than three digits (a
+ * fact, not a prediction) zeros at the end are dropped. NaN is "-", infinity "inf".
  * Return buf (OUT_NUM bytes at least). */
 char *out_human(char *buf, double v, int digits);
 /* "1 840 [1 510 … 2 190]" with three significant digits; "412 (no interval)" when lo and hi are NaN. buf: 4 * OUT_NUM. */

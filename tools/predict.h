@@ -29,6 +29,8 @@ void predict_print_one(const predict_job *job, const opi_config *config, const o
 /* Two lines per row: what was asked and its support, then the first targets. Streamed: nothing waits for the last row. */
 void predict_print_head(const predict_job *job);
 void predict_print_row(const predict_job *job, const predict_row *row);
+/* "12 measured cells within …; the nearest is …". Returns buf. */
+char *predict_support(char *buf, size_t cap, const opi_support *s);
 /* "inside", "new combination", "outside", … and its style's number (out_style). */
 const char *predict_verdict(int32_t status, int *style);
 #endif

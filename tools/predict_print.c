@@ -186,14 +186,25 @@ static void reasons(const predict_job *job, const opi_config *c, const opi_predi
     }
 }
 
+char *predict_support(char *buf, size_t cap, const opi_support *s) {
+    char far[OUT_NUM], where[80];
+    if (s->nearest_distance < 0.005) {
+        snprintf(where, sizeof where, "the nearest is this very point");
+    } else {
+        snprintf(where, sizeof where, "the nearest is %s spacings away", out_human(far, s->nearest_distance, 2));
+    }
+    snprintf(buf, cap, "%u measured cell%s within one typical spacing; %s%s%s.", s->cells, s->cells == 1 ? "" : "s", where,
+             *s->nearest ? ": " : "", s->nearest);
+    return buf;
+}
+
 static void support_line(const predict_job *job, const opi_config *c) {
     opi_support s = {.struct_size = sizeof s};
-    char line[400], far[OUT_NUM];
+    char line[400];
     if (job->n_targets == 0 || opi_predict_support(job->model, c, job->targets[0], &s, NULL)) {
         return;
     }
-    snprintf(line, sizeof line, "%u measured cells within one typical spacing; the nearest is %s spacings away%s%s.", s.cells,
-             out_human(far, s.nearest_distance, 2), *s.nearest ? ": " : "", s.nearest);
+    predict_support(line, sizeof line, &s);
     out_puts("Rests on: ");
     out_wrap(10, 2, line);
 }
