@@ -125,8 +125,28 @@ static double kv_elements(const opi_llm *m)
     return 2.0 * layers * m->n_kv_heads * m->head_dim;
 }
 
+/* The cache of latent or mixed attention does not follow from heads and layers: then only the catalog knows it. */
+static int is_plain_attention(const opi_llm *m)
+{
+    return m->kv_lora_rank > 0 || (!opi__equal_nocase(m->attention, "mla") && !opi__equal_nocase(m->attention, "hybrid"));
+}
+
+/* An LLM the catalog does not know is what the row says and what follows from it. */
+static void derive_architecture(opi_llm *m)
+{
+    if (m->n_kv_heads == 0)
+        m->n_kv_heads = m->n_heads;
+    if (m->head_dim == 0 && m->n_heads > 0)
+        m->head_dim = m->hidden_size / m->n_heads;
+    if (isnan(m->active_params_b) && !m->is_moe)
+        m->active_params_b = m->params_b;
+    if (!m->attention[0] && m->n_heads > 0)
+        opi__copy_text(m->attention, sizeof m->attention,
+                       m->n_kv_heads == m->n_heads ? "mha" : m->n_kv_heads == 1 ? "mqa" : "gqa");
+}
+
 /* Replaces the facts the row states itself. Returns whether any differs from the catalog's. */
-static int apply_architecture(opi_llm *m, const opi__cells *cells, const double *number)
+static int apply_architecture(opi_llm *m, const opi__cells *cells, const double *number, int is_known)
 {
     int changed = 0, shape = 0;
     shape |= override_int(&m->n_layers, number[OPI__COL_N_LAYERS]);
@@ -146,18 +166,11 @@ static int apply_architecture(opi_llm *m, const opi__cells *cells, const double 
         m->n_window_layers = m->n_layers;
     if (m->n_moe_layers > m->n_layers)
         m->n_moe_layers = m->n_layers;
-    if (m->n_kv_heads == 0)
-        m->n_kv_heads = m->n_heads;
-    if (m->head_dim == 0 && m->n_heads > 0 && m->kv_lora_rank == 0)
-        m->head_dim = m->hidden_size / m->n_heads;
-    if (isnan(m->active_params_b) && !m->is_moe)
-        m->active_params_b = m->params_b;
-    if (shape || isnan(m->kv_elems_per_token))
+    if (!is_known)
+        derive_architecture(m);
+    if ((shape || !is_known) && is_plain_attention(m))
         m->kv_elems_per_token = kv_elements(m);
     changed |= override_double(&m->kv_elems_per_token, number[OPI__COL_KV_ELEMS]);
-    if (!m->attention[0] && m->n_heads > 0)
-        opi__copy_text(m->attention, sizeof m->attention,
-                       m->n_kv_heads == m->n_heads ? "mha" : m->n_kv_heads == 1 ? "mqa" : "gqa");
     return changed | shape;
 }
 
@@ -179,9 +192,10 @@ static int32_t resolve_llm(opi__builder *b, const opi__cells *cells, const doubl
     int32_t status = name[0] ? opi_llm_find(name, &m, &why) : OPI_E_UNKNOWN;
     if (status < 0)
         m = blank_llm(name);
-    int changed = apply_architecture(&m, cells, number);
+    int changed = apply_architecture(&m, cells, number, status == OPI_OK);
     if (status < 0 && !(m.params_b > 0 && m.n_layers > 0 && m.kv_elems_per_token > 0)) {
-        const char *need = "or state params_b, n_layers, n_heads, n_kv_heads and head_dim (or hidden_size)";
+        const char *need = "or state params_b, n_layers, n_heads, n_kv_heads and head_dim (kv_elems_per_token for mla "
+                           "and hybrid attention)";
         opi__buf *s = &b->scratch;
         s->len = 0;
         opi__buf_format(s, "%s; %s", name[0] ? why.message : "no LLM: the column model is blank", need);

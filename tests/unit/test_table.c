@@ -1,115 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Measured tables from CSV: what a cell means, what is refused, and that no row is ever lost. */
-#include <check.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
+/* Measured tables from CSV: what a cell means and what is refused. */
 #include "base/hash.h"
-#include "base/json.h"
-#include "base/text.h"
-#include "facts/table.h"
+#include "table_help.h"
 
 Suite *suite_table(void);
-
-#define GPU "H100-80GB-SXM"
-#define LLM "meta-llama/Meta-Llama-3-8B"
-
-static opi_ctx *ctx;
-static opi_table *table;
-static opi_error err;
-
-static void setup(void)
-{
-    ck_assert_int_eq(opi_ctx_create(NULL, &ctx, NULL), OPI_OK);
-    table = NULL;
-    memset(&err, 0, sizeof err);
-}
-
-static void teardown(void)
-{
-    opi_table_free(table);
-    opi_ctx_destroy(ctx);
-}
-
-static int32_t parse_with(const char *text, const opi_table_options *options)
-{
-    opi_table_free(table);
-    table = NULL;
-    return opi_table_parse(ctx, text, strlen(text), options, &table, &err);
-}
-
-static void parse(const char *text)
-{
-    int32_t status = parse_with(text, NULL);
-    ck_assert_msg(status == OPI_OK, "%s", err.message);
-}
-
-/* The file is refused with `code` and a message that holds both words; nothing is handed out. */
-static void refused(const char *text, int32_t code, const char *word, const char *other)
-{
-    ck_assert_int_eq(parse_with(text, NULL), code);
-    ck_assert_ptr_null(table);
-    ck_assert_int_eq(err.code, code);
-    ck_assert_msg(strstr(err.message, word) && strstr(err.message, other), "%s", err.message);
-    ck_assert_ptr_null(strchr(err.message, '\n'));
-}
-
-static int32_t status_of(size_t row)
-{
-    opi_config c = {.struct_size = sizeof c};
-    int32_t status = 99;
-    ck_assert_int_eq(opi_table_config(table, row, &c, &status, NULL), OPI_OK);
-    return status;
-}
-
-static opi_config config_of(size_t row)
-{
-    opi_config c = {.struct_size = sizeof c};
-    ck_assert_int_eq(opi_table_config(table, row, &c, NULL, NULL), OPI_OK);
-    return c;
-}
-
-static void reason_has(size_t row, const char *word)
-{
-    ck_assert_msg(strstr(opi_table_reason(table, row), word), "%s", opi_table_reason(table, row));
-}
-
-/* The report as JSON; the caller frees it. */
-static opi__json *report(void)
-{
-    opi_text *text = NULL;
-    opi__json *root = NULL;
-    ck_assert_int_eq(opi_table_report(table, &text, &err), OPI_OK);
-    ck_assert_int_eq(opi__json_parse(opi_text_data(text), opi_text_size(text), "report", &root, &err), OPI_OK);
-    opi_text_free(text);
-    return root;
-}
-
-static double number_at(const opi__json *object, const char *key)
-{
-    double v = NAN;
-    ck_assert_msg(opi__json_number(opi__json_get(object, key), &v), "%s", key);
-    return v;
-}
-
-/* The report's problem of that kind on that line; its reason must hold `word`. */
-static void reported(const char *kind, double line, const char *column, const char *word)
-{
-    opi__json *root = report();
-    const opi__json *list = opi__json_get(root, "problems");
-    int found = 0;
-    for (size_t i = 0; i < opi__json_size(list); i++) {
-        const opi__json *p = opi__json_at(list, i);
-        const char *has = opi__json_string(opi__json_get(p, "column"));
-        if (number_at(p, "line") == line && strcmp(opi__json_string(opi__json_get(p, "kind")), kind) == 0 &&
-            (!column || (has && strcmp(has, column) == 0)) &&
-            strstr(opi__json_string(opi__json_get(p, "reason")), word))
-            found = 1;
-    }
-    opi__json_free(root);
-    ck_assert_msg(found, "no %s on line %g", kind, line);
-}
 
 START_TEST(a_row)
 {
@@ -186,21 +80,6 @@ START_TEST(the_cell_is_the_raw_text)
     /* The published check of the fold rule: FNV-1a-64 of these bytes. */
     const char *first = "aiconfigurator-silicon|deepseek-ai/DeepSeek-R1|fixed-1024x8192|1024|8192|16|concurrency|";
     ck_assert_uint_eq(opi__fnv1a64(OPI__FNV_START, first, strlen(first)), 0xec2ce4e7fb529f05ull);
-}
-END_TEST
-
-START_TEST(rows_are_grouped_by_their_configuration)
-{
-    parse("gpu,model,tp,kv_bits,req_s\n" GPU "," LLM ",1,8,1\n" GPU "," LLM ",1,8,2\n" GPU "," LLM ",1,16,2\n"
-          GPU "," LLM ",2,8,2\n" GPU "," LLM ",1,8,1\n");
-    const opi__row *r = table->rows;
-    ck_assert_uint_eq(r[0].repeat, r[1].repeat);
-    ck_assert_uint_ne(r[0].repeat, r[2].repeat);
-    ck_assert_uint_ne(r[0].repeat, r[3].repeat);
-    ck_assert_uint_eq(r[0].content, r[4].content);
-    ck_assert_uint_ne(r[0].content, r[1].content);
-    ck_assert_uint_eq(r[0].hardware, r[2].hardware);
-    ck_assert_uint_ne(r[0].hardware, r[3].hardware);
 }
 END_TEST
 
@@ -394,182 +273,6 @@ START_TEST(files_that_are_refused)
 }
 END_TEST
 
-START_TEST(unknown_names_keep_the_row)
-{
-    parse("gpu,model,req_s\nH1000-TURBO," LLM ",1\n" GPU ",nobody/knows-7b,1\n" GPU ",,1\n");
-    ck_assert_int_eq(status_of(0), OPI_E_UNKNOWN);
-    reason_has(0, "line 2, column gpu: ");
-    reason_has(0, "H1000-TURBO");
-    ck_assert_ptr_null(config_of(0).gpu);
-    ck_assert_ptr_nonnull(config_of(0).llm);
-    ck_assert_str_eq(table->rows[0].gpu_name, "H1000-TURBO");
-    ck_assert_int_eq(status_of(1), OPI_E_UNKNOWN);
-    reason_has(1, "nobody/knows-7b");
-    reason_has(1, "or state params_b, n_layers, n_heads, n_kv_heads and head_dim");
-    ck_assert_int_eq(status_of(2), OPI_E_UNKNOWN);
-    reason_has(2, "no LLM: the column model is blank");
-    reported("unknown-gpu", 2, "gpu", "H1000-TURBO");
-    reported("unknown-llm", 3, "model", "nobody/knows-7b");
-}
-END_TEST
-
-START_TEST(architecture_columns)
-{
-    parse("gpu,model,family,params_b,active_params_b,n_layers,hidden_size,n_heads,n_kv_heads,head_dim,max_context,is_moe,"
-          "req_s\n"
-          GPU ",my/model,mine,7.5,,32,4096,32,8,128,8192,0,1\n"
-          GPU ",my/model,mine,7.5,,32,4096,32,8,128,8192,0,2\n"
-          GPU ",my/model,mine,7.5,,32,4096,32,32,128,8192,0,1\n"
-          GPU ",my/model,,9,2,20,2048,16,,,,1,1\n"
-          GPU "," LLM ",,,,,,,,,,,1\n"
-          GPU "," LLM ",,9.5,,,,,,,,,1\n"
-          GPU "," LLM ",,,,16,,,,,,,1\n");
-    opi_config c = config_of(0);
-    ck_assert_int_eq(status_of(0), OPI_OK);
-    ck_assert_str_eq(c.llm->name, "my/model");
-    ck_assert_str_eq(c.llm->family, "mine");
-    ck_assert_double_eq(c.llm->params_b, 7.5);
-    ck_assert_double_eq(c.llm->active_params_b, 7.5); /* dense: every parameter is active */
-    ck_assert_double_eq(c.llm->kv_elems_per_token, 2.0 * 32 * 8 * 128);
-    ck_assert_str_eq(c.llm->attention, "gqa");
-    ck_assert_ptr_eq(config_of(1).llm, c.llm); /* one distinct architecture, one struct */
-    ck_assert_ptr_ne(config_of(2).llm, c.llm);
-    ck_assert_double_eq(config_of(2).llm->kv_elems_per_token, 2.0 * 32 * 32 * 128);
-    ck_assert_str_eq(config_of(2).llm->attention, "mha");
-    const opi_llm *moe = config_of(3).llm;
-    ck_assert_int_eq(moe->is_moe, 1);
-    ck_assert_double_eq(moe->active_params_b, 2);
-    ck_assert_int_eq(moe->n_kv_heads, 16); /* blank: as many as heads, of hidden_size / n_heads elements */
-    ck_assert_double_eq(moe->kv_elems_per_token, 2.0 * 20 * 16 * 128);
-    const opi_llm *listed = config_of(4).llm;
-    ck_assert_str_eq(listed->name, LLM);
-    ck_assert_int_eq(listed->n_layers, 32);
-    ck_assert_double_eq(config_of(5).llm->params_b, 9.5); /* the row's own figure wins */
-    ck_assert_double_eq(config_of(5).llm->kv_elems_per_token, listed->kv_elems_per_token);
-    ck_assert_double_eq(config_of(6).llm->kv_elems_per_token, listed->kv_elems_per_token / 2);
-}
-END_TEST
-
-START_TEST(duplicates_and_contradicting_repeats)
-{
-    parse("gpu,model,input_len,req_s,ttft_ms_p50\n" GPU "," LLM ",1,10,5\n" GPU "," LLM ",1,10,5\n" GPU "," LLM ",1,10,5\n"
-          GPU "," LLM ",2,10,\n" GPU "," LLM ",2,29,\n" GPU "," LLM ",3,10,7\n" GPU "," LLM ",3,11,22\n"
-          GPU "," LLM ",4,10,7\n");
-    opi__json *root = report();
-    const opi__json *copies = opi__json_get(root, "duplicates"), *repeats = opi__json_get(root, "repeats");
-    const opi__json *worst = opi__json_get(root, "contradictions");
-    ck_assert_double_eq(number_at(copies, "groups"), 1);
-    ck_assert_double_eq(number_at(copies, "surplus_rows"), 2);
-    const opi__json *lines = opi__json_get(opi__json_at(opi__json_get(copies, "listed"), 0), "lines");
-    ck_assert_uint_eq(opi__json_size(lines), 3);
-    ck_assert_double_eq(number_at(repeats, "groups"), 3);
-    ck_assert_double_eq(number_at(repeats, "rows"), 7);
-    ck_assert_double_eq(number_at(worst, "groups"), 1); /* 29 / 10 is below the factor of 3, 22 / 7 is above */
-    const opi__json *one = opi__json_at(opi__json_get(worst, "listed"), 0);
-    ck_assert_str_eq(opi__json_string(opi__json_get(one, "target")), "ttft_ms_p50");
-    ck_assert_double_eq(number_at(one, "lowest"), 7);
-    ck_assert_double_eq(number_at(one, "highest"), 22);
-    ck_assert_double_eq(number_at(one, "ratio"), 22.0 / 7);
-    ck_assert_double_eq(number_at(root, "usable_rows"), 8); /* they are said, not dropped */
-    opi__json_free(root);
-}
-END_TEST
-
-START_TEST(rows_without_a_measurement)
-{
-    const char *text = "gpu,model,ttft_ms_mean,req_s\n" GPU "," LLM ",12,\n" GPU "," LLM ",,1\n";
-    const opi_table_options keep = {.struct_size = sizeof keep, .keep_unlabeled = 1};
-    parse(text);
-    ck_assert_uint_eq(opi_table_rows(table), 2);
-    ck_assert_int_eq(status_of(0), OPI_E_NODATA);
-    reason_has(0, "line 2: nothing was measured in this row");
-    ck_assert_int_eq(status_of(1), OPI_OK);
-    ck_assert_int_eq(parse_with(text, &keep), OPI_OK);
-    ck_assert_int_eq(status_of(0), OPI_OK);
-    ck_assert_str_eq(opi_table_reason(table, 0), "");
-}
-END_TEST
-
-START_TEST(defaults_fill_what_is_not_stated)
-{
-    opi_gpu gpu = {.struct_size = sizeof gpu};
-    opi_llm llm = {.struct_size = sizeof llm};
-    char precision[] = "bf16";
-    ck_assert_int_eq(opi_gpu_find(GPU, &gpu, NULL), OPI_OK);
-    ck_assert_int_eq(opi_llm_find(LLM, &llm, NULL), OPI_OK);
-    opi_config defaults = {.struct_size = sizeof defaults, .gpu = &gpu, .llm = &llm, .tp = 2, .precision = precision,
-                           .concurrency = 7};
-    const opi_table_options options = {.struct_size = sizeof options, .defaults = &defaults, .source = "bench"};
-    ck_assert_int_eq(parse_with("tp,precision,req_s\n,,1\n4,fp8,1\n", &options), OPI_OK);
-    memset(&gpu, 0, sizeof gpu); /* the table owns what it needs */
-    memset(&llm, 0, sizeof llm);
-    memset(precision, 'x', sizeof precision - 1);
-    opi_config c = config_of(0), d = config_of(1);
-    ck_assert_str_eq(c.gpu->name, GPU);
-    ck_assert_str_eq(c.llm->name, LLM);
-    ck_assert_int_eq(c.tp, 2);
-    ck_assert_str_eq(c.precision, "bf16");
-    ck_assert_double_eq(c.concurrency, 7);
-    ck_assert_int_eq(d.tp, 4);
-    ck_assert_str_eq(d.precision, "fp8");
-    ck_assert_str_eq(table->rows[0].source, "bench");
-    ck_assert_int_eq(status_of(1), OPI_OK);
-}
-END_TEST
-
-START_TEST(many_problems_are_counted_and_the_first_listed)
-{
-    opi__buf b;
-    opi__buf_init(&b, ctx);
-    opi__buf_puts(&b, "gpu,model,ttft_ms_p50,req_s\n");
-    for (int i = 0; i < OPI__MAX_PROBLEMS + 50; i++)
-        opi__buf_puts(&b, GPU "," LLM ",-1,1\n");
-    parse(b.data);
-    opi__buf_free(&b);
-    opi__json *root = report();
-    ck_assert_double_eq(number_at(root, "problems_total"), OPI__MAX_PROBLEMS + 50);
-    ck_assert_double_eq(number_at(root, "rows_with_problems"), OPI__MAX_PROBLEMS + 50);
-    ck_assert_uint_eq(opi__json_size(opi__json_get(root, "problems")), OPI__MAX_PROBLEMS);
-    ck_assert_double_eq(number_at(root, "usable_rows"), OPI__MAX_PROBLEMS + 50);
-    opi__json_free(root);
-}
-END_TEST
-
-START_TEST(odd_bytes_in_cells)
-{
-    parse("gpu,model,notes,ttft_ms_p50,req_s\n\xff\x80\x01\"\n" LLM "," LLM ",,,\n" GPU "," LLM ",\xc3,\x01\xff" "9,1\n"
-          "\"a\nb\"," LLM ",,,1\n");
-    ck_assert_uint_eq(opi_table_rows(table), 4);
-    opi__json_free(report()); /* whatever the bytes, the report is JSON */
-    for (size_t i = 0; i < 4; i++)
-        ck_assert_ptr_null(strchr(opi_table_reason(table, i), '\n'));
-    ck_assert_int_eq(status_of(0), OPI_E_FORMAT);
-    ck_assert_int_eq(status_of(2), OPI_OK);
-    ck_assert_int_eq(status_of(3), OPI_E_UNKNOWN);
-}
-END_TEST
-
-START_TEST(questions_out_of_range)
-{
-    parse("gpu,model,req_s\n" GPU "," LLM ",1\n");
-    opi_config c = {.struct_size = sizeof c, .tp = 55};
-    int32_t status = 55;
-    ck_assert_int_eq(opi_table_config(table, 1, &c, &status, &err), OPI_E_RANGE);
-    ck_assert_ptr_nonnull(strstr(err.message, "row 1: the table has 1 row"));
-    ck_assert_int_eq(c.tp, 55);
-    ck_assert_int_eq(status, 55);
-    ck_assert(isnan(opi_table_value(table, 0, 1000)));
-    ck_assert(isnan(opi_table_value(table, 1, 0)));
-    ck_assert_uint_eq(opi_table_line(table, 1), 0);
-    ck_assert_str_eq(opi_table_reason(table, 1), "");
-    ck_assert_uint_eq(opi_table_rows(NULL), 0);
-    ck_assert_int_eq(opi_table_config(NULL, 0, &c, NULL, &err), OPI_E_INVALID);
-    opi_text *text = NULL;
-    ck_assert_int_eq(opi_table_report(table, NULL, &err), OPI_E_INVALID);
-    ck_assert_int_eq(opi_table_report(NULL, &text, &err), OPI_E_INVALID);
-}
-END_TEST
-
 Suite *suite_table(void)
 {
     Suite *s = suite_create("table");
@@ -578,7 +281,6 @@ Suite *suite_table(void)
     tcase_add_test(t, a_row);
     tcase_add_test(t, blanks_are_not_stated);
     tcase_add_test(t, the_cell_is_the_raw_text);
-    tcase_add_test(t, rows_are_grouped_by_their_configuration);
     tcase_add_test(t, crlf_bom_and_quoted_commas);
     tcase_add_test(t, a_missing_column_is_said);
     tcase_add_test(t, an_unknown_column_is_said_and_ignored);
@@ -590,14 +292,6 @@ Suite *suite_table(void)
     tcase_add_test(t, gpu_counts_that_do_not_multiply);
     tcase_add_test(t, ragged_rows);
     tcase_add_test(t, files_that_are_refused);
-    tcase_add_test(t, unknown_names_keep_the_row);
-    tcase_add_test(t, architecture_columns);
-    tcase_add_test(t, duplicates_and_contradicting_repeats);
-    tcase_add_test(t, rows_without_a_measurement);
-    tcase_add_test(t, defaults_fill_what_is_not_stated);
-    tcase_add_test(t, many_problems_are_counted_and_the_first_listed);
-    tcase_add_test(t, odd_bytes_in_cells);
-    tcase_add_test(t, questions_out_of_range);
     suite_add_tcase(s, t);
     return s;
 }
