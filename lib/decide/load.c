@@ -2,7 +2,7 @@
 #include "decide/load.h"
 
 #include "base/status.h"
-#include "facts/schema.h"
+#include "decide/score.h"
 
 #include <math.h>
 #include <string.h>
@@ -14,13 +14,14 @@ double opi__judged(const opi_prediction *p, double risk)
     return risk > 0 && isfinite(p->lo) ? (1 - risk) * p->p50 + risk * fmax(p->lo, 0) : p->p50;
 }
 
-/* Output tokens/s of many configurations in one call; `known` (nullable) is set where the model has measured such a load. */
+/* Output tokens/s of many configurations in one call, with the status of the other targets in use when asked. */
 typedef struct prober {
     const opi__ask *ask;
     const opi__oracle *oracle;
     opi_ctx *ctx;
     opi_config *config;
-    opi_prediction *pred;
+    opi_prediction *pred; /* n_targets a configuration, output tokens/s first */
+    size_t target[OPI__T_COUNT], n_targets;
     double *tok_s;
     size_t *who; /* which base or candidate a configuration belongs to */
     size_t n, cap;
@@ -34,12 +35,13 @@ static void prober_free(prober *p)
     opi__free(p->ctx, p->who);
 }
 
-static int32_t prober_make(prober *p, const opi__ask *ask, const opi__oracle *oracle, opi_ctx *ctx, size_t cap,
+static int32_t prober_make(prober *p, const opi__ask *ask, const opi__oracle *oracle, opi_ctx *ctx, size_t cap, int all,
                            opi_error *err)
 {
     *p = (prober){.ask = ask, .oracle = oracle, .ctx = ctx, .cap = cap};
+    p->n_targets = all ? opi__used_targets(ask, p->target) : 1; /* tokens/s is target 0: first either way */
     p->config = opi__alloc(ctx, cap, sizeof *p->config);
-    p->pred = opi__alloc(ctx, cap, sizeof *p->pred);
+    p->pred = opi__alloc(ctx, cap, p->n_targets * sizeof *p->pred);
     p->tok_s = opi__alloc(ctx, cap, sizeof *p->tok_s);
     p->who = opi__alloc(ctx, cap, sizeof *p->who);
     if (p->config && p->pred && p->tok_s && p->who)
@@ -61,17 +63,26 @@ static void prober_add(prober *p, const opi_config *base, double concurrency, do
 
 static int32_t prober_run(prober *p, opi_error *err)
 {
-    const size_t target = OPI__T_OUT_TOK_S;
-    const opi_predict_options options = {.struct_size = sizeof options, .level = p->ask->level, .targets = &target,
-                                         .n_targets = 1};
+    const opi_predict_options options = {.struct_size = sizeof options, .level = p->ask->level, .targets = p->target,
+                                         .n_targets = p->n_targets};
     if (p->n == 0)
         return OPI_OK;
     const int32_t rc = p->oracle->predict(p->oracle->user, p->config, p->n, &options, p->pred, err);
     if (rc)
         return rc;
     for (size_t i = 0; i < p->n; i++)
-        p->tok_s[i] = opi__judged(&p->pred[i], p->ask->utility.risk);
+        p->tok_s[i] = opi__judged(&p->pred[i * p->n_targets], p->ask->utility.risk);
     return OPI_OK;
+}
+
+/* The model has measured such a load: no target in use says otherwise (one without calibration says nothing). */
+static int measured(const prober *p, size_t i)
+{
+    const opi_prediction *v = &p->pred[i * p->n_targets];
+    int ok = v[0].status == OPI_P_OK;
+    for (size_t k = 1; k < p->n_targets; k++)
+        ok &= v[k].status == OPI_P_OK || v[k].status == OPI_P_UNCALIBRATED;
+    return ok;
 }
 
 static int32_t add(opi__cands *out, const opi__cand *base, int32_t replicas, double concurrency, double rate, int sustained,
@@ -154,7 +165,7 @@ static int32_t share_in_flight(const opi__ask *ask, const opi__oracle *oracle, c
     if (!fewest)
         return opi__fail_memory(err, 2 * bases->n * sizeof *fewest);
     if (ask->demand > 0) {
-        rc = prober_make(&p, ask, oracle, out->ctx, bases->n, err);
+        rc = prober_make(&p, ask, oracle, out->ctx, bases->n, 0, err);
         if (!rc)
             rc = fewest_for_demand(&p, bases, fewest, fewest + bases->n, err);
     }
@@ -253,11 +264,12 @@ static int32_t convert_rates(prober *p, const grid *grids, const size_t *from, o
     for (size_t j = 0; !rc && j < p->n; j++) {
         const size_t c = p->who[j];
         const double need = ask->request_rate * ask->output_len / out->v[c].pub.replicas;
-        if (p->pred[j].status == OPI_P_OK)
+        if (measured(p, j))
             out->v[c].sustained = p->tok_s[j] >= OPI__SUSTAINED * need;
         else
             bracket(&grids[from[c]], need, &lo[c], &hi[c]);
     }
+    p->n_targets = 1;
     for (int step = 0; !rc && step < REFINE; step++) {
         p->n = 0;
         for (size_t c = 0; c < out->n; c++)
@@ -287,7 +299,7 @@ static int32_t share_rate(const opi__ask *ask, const opi__oracle *oracle, const 
     grid *grids = opi__zalloc(out->ctx, bases->n, sizeof *grids);
     size_t *from = NULL;
     double *ends = NULL;
-    int32_t rc = grids ? prober_make(&p, ask, oracle, out->ctx, bases->n * GRID, err)
+    int32_t rc = grids ? prober_make(&p, ask, oracle, out->ctx, bases->n * GRID, 0, err)
                        : opi__fail_memory(err, bases->n * sizeof *grids);
     if (!rc)
         rc = fill_grids(&p, bases, grids, err);
@@ -306,7 +318,7 @@ static int32_t share_rate(const opi__ask *ask, const opi__oracle *oracle, const 
     if (!rc && !(ends = opi__alloc(out->ctx, 2 * out->n, sizeof *ends)))
         rc = opi__fail_memory(err, 2 * out->n * sizeof *ends);
     if (!rc)
-        rc = prober_make(&p, ask, oracle, out->ctx, out->n, err);
+        rc = prober_make(&p, ask, oracle, out->ctx, out->n, 1, err);
     if (!rc)
         rc = convert_rates(&p, grids, from, out, ends, ends + out->n, converted, err);
     prober_free(&p);

@@ -78,29 +78,39 @@ static int32_t violations(opi_advice *a, const opi__oracle *oracle, opi__cand *c
 
 /* ---- verdict ---- */
 
+size_t opi__used_targets(const opi__ask *ask, size_t used[OPI__T_COUNT])
+{
+    int in_use[OPI__T_COUNT] = {0};
+    size_t n = 0;
+    in_use[OPI__T_OUT_TOK_S] = 1;
+    in_use[OPI__T_POWER] = ask->utility.power_usd_per_kwh > 0;
+    for (size_t i = 0; i < ask->n_slos; i++)
+        in_use[ask->slos[i].target] = 1;
+    for (size_t t = 0; t < OPI__T_COUNT; t++)
+        if (in_use[t])
+            used[n++] = t;
+    return n;
+}
+
 static int gravity(int32_t status)
 {
     return status == OPI_P_OK ? 0 : status == OPI_P_NEW_COMBINATION ? 1 : status == OPI_P_UNCALIBRATED ? 2 : 3;
 }
 
-/* Worst over the targets the utility used: tokens/s, the SLOs' targets, power when it is paid for. A target that only
- * physics answers says nothing about support, unless it is the throughput itself. */
+/* Worst over the targets in use. One that only physics answers says nothing about support, unless it is the throughput. */
 static void judge_support(const opi_advice *a, const opi__oracle *oracle, opi__cand *c)
 {
-    int used[OPI__T_COUNT] = {0};
-    used[OPI__T_OUT_TOK_S] = 1;
-    used[OPI__T_POWER] = a->ask.utility.power_usd_per_kwh > 0;
-    for (size_t i = 0; i < a->ask.n_slos; i++)
-        used[a->ask.slos[i].target] = 1;
+    size_t used[OPI__T_COUNT];
+    const size_t n = opi__used_targets(&a->ask, used);
     c->worst_target = OPI__T_OUT_TOK_S;
     c->pub.verdict = c->pred[OPI__T_OUT_TOK_S].status;
-    for (int32_t t = 0; t < OPI__T_COUNT; t++) {
-        const opi_prediction *p = &c->pred[t], *worst = &c->pred[c->worst_target];
-        if (!used[t] || !calibrated(p))
+    for (size_t i = 0; i < n; i++) {
+        const opi_prediction *p = &c->pred[used[i]], *worst = &c->pred[c->worst_target];
+        if (!calibrated(p))
             continue;
         if (gravity(p->status) > gravity(c->pub.verdict) ||
             (p->status == c->pub.verdict && p->ood_distance > worst->ood_distance)) {
-            c->worst_target = t;
+            c->worst_target = (int32_t)used[i];
             c->pub.verdict = p->status;
         }
     }

@@ -11,6 +11,9 @@
 int32_t opi__score_unit(const opi__ask *ask, const opi__cand *c);
 const char *opi__score_unit_name(int32_t unit);
 
+/* Targets the utility rests on: tokens/s, the SLOs' targets, power when it is paid for. Returns how many; ascending. */
+size_t opi__used_targets(const opi__ask *ask, size_t used[OPI__T_COUNT]);
+
 /* 1: the target is summed over replicas (tokens/s, requests/s), so that a limit is shared among them. */
 int opi__target_adds_up(size_t target);
 

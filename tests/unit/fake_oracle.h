@@ -18,6 +18,7 @@ typedef struct fake {
     const char *new_engine;       /* … with this engine */
     uint32_t uncalibrated;        /* bit t: target t is physics only */
     int knows_rate;
+    uint32_t rate_unknown_for;    /* bit t: … but not for target t */
     double slow_new;              /* factor on the throughput of new combinations; 0 = 1 */
     int calls;                    /* of predict */
     size_t rows;                  /* over all calls */
@@ -60,7 +61,7 @@ static inline int32_t fake_status(const fake *f, const opi_config *c, size_t t)
     if ((f->outside_gpu && !strcmp(f->outside_gpu, c->gpu->name)) || (f->outside_engine && !strcmp(f->outside_engine, c->engine)))
         return OPI_P_OOD;
     if ((f->new_precision && !strcmp(f->new_precision, c->precision)) || (f->new_engine && !strcmp(f->new_engine, c->engine)) ||
-        (!strcmp(c->load_kind, "rate") && !f->knows_rate))
+        (!strcmp(c->load_kind, "rate") && (!f->knows_rate || (f->rate_unknown_for >> t & 1u))))
         return OPI_P_NEW_COMBINATION;
     return OPI_P_OK;
 }

@@ -400,6 +400,18 @@ START_TEST(rate_by_little)
     ck_assert_uint_eq(s.converted, 0);
     finish(&s);
 
+    opi_slo slo = {OPI__T_ITL_P50, 50}; /* … for every target in use */
+    r.slos = &slo;
+    r.n_slos = 1;
+    f.rate_unknown_for = 1u << OPI__T_ITL_P50;
+    enumerate(&s, &r);
+    share(&s, &f);
+    for (size_t i = 0; i < s.all.n; i++)
+        if (!s.all.v[i].pub.infeasible)
+            ck_assert_str_eq(s.all.v[i].pub.config.load_kind, "concurrency");
+    ck_assert_uint_ge(s.converted, 6);
+    finish(&s);
+
     const opi_inventory small = line_of(&h100, 4);
     r = fake_request(&llm, &small, 1); /* a rate far beyond the inventory */
     r.concurrency = 0;
