@@ -29,7 +29,7 @@ FORBIDDEN = {
     "puts", "putchar", "perror", "sprintf", "vsprintf", "snprintf", "vsnprintf", "asprintf", "vasprintf", "strtod",
     "strtof", "strtold", "strtol", "strtoul", "strtoll", "strtoull", "__isoc23_strtol", "__isoc23_strtoul",
     "__isoc23_strtoll", "__isoc23_strtoull", "atof", "atoi", "atol", "atoll", "sscanf", "fscanf", "scanf", "setlocale",
-    "uselocale", "newlocale", "signal", "sigaction", "sigprocmask", "pthread_sigmask", "raise", "kill", "system",
+    "uselocale", "newlocale", "signal", "sigaction", "sigprocmask", "raise", "kill", "system",
     "popen", "fork", "rand", "srand", "random", "strtok", "strerror", "getenv", "setenv", "feenableexcept",
     "fesetround", "fesetenv", "stdout", "stderr", "__tls_get_addr", "alloca",
 }

@@ -277,9 +277,10 @@ class Context(_Owned):
         _call(_lib.opi_utility_parse, self._get(), block, len(block), ctypes.byref(out))
         return out
 
-    def fit(self, table, seed=0, threads=0, learner=None, note=None, progress=None):
+    def fit(self, table, seed=0, threads=0, learner=None, note=None, date=None, progress=None):
         """Fits a model. progress(stage, done, total) may return True to stop."""
         options = _new(_abi.FitOptions)
+        options.date = _bytes(date)
         options.seed, options.threads, options.learner, options.note = seed, threads, _bytes(learner), _bytes(note)
         with _Progress(options, progress):
             return self._make(Model, _lib.opi_model_fit, table._get(), ctypes.byref(options))

@@ -88,7 +88,7 @@ class CtxOptions(Structure):
 
 class FitOptions(Structure):
     _fields_ = [("struct_size", c_uint32), ("threads", c_int32), ("seed", c_uint64), ("learner", c_char_p),
-                ("note", c_char_p), ("progress", PROGRESS), ("progress_user", c_void_p)]
+                ("note", c_char_p), ("date", c_char_p), ("progress", PROGRESS), ("progress_user", c_void_p)]
 
 
 class EvaluateOptions(Structure):
