@@ -123,8 +123,8 @@ static int32_t lookup(const char *name, const opi__gpu_entry **out, opi_error *e
         return opi__fail(err, OPI_E_AMBIGUOUS, -1, "\"%s\" fits %zu GPUs: %s", opi__name_shown(name, shown), found,
                          opi__list_text(&list));
     nearest_names(&asked, &list);
-    return opi__fail(err, OPI_E_UNKNOWN, -1, "no GPU is named \"%s\"; the nearest names: %s", opi__name_shown(name, shown),
-                     opi__list_text(&list));
+    return opi__fail(err, OPI_E_UNKNOWN, -1, "no GPU is named \"%s\"; the nearest names: %s",
+                     opi__name_shown(name, shown), opi__list_text(&list));
 }
 
 const opi_gpu *opi__gpu_by_name(const char *name)

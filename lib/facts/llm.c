@@ -59,8 +59,9 @@ static const opi_llm *exact(const char *name)
 int opi__llm_same_shape(const opi_llm *a, const opi_llm *b)
 {
     return a->n_layers == b->n_layers && a->hidden_size == b->hidden_size && a->n_heads == b->n_heads &&
-           a->n_kv_heads == b->n_kv_heads && a->head_dim == b->head_dim && a->intermediate_size == b->intermediate_size &&
-           a->vocab_size == b->vocab_size && a->is_moe == b->is_moe && a->n_experts == b->n_experts &&
+           a->n_kv_heads == b->n_kv_heads && a->head_dim == b->head_dim &&
+           a->intermediate_size == b->intermediate_size && a->vocab_size == b->vocab_size && a->is_moe == b->is_moe &&
+           a->n_experts == b->n_experts &&
            a->experts_per_token == b->experts_per_token && a->moe_intermediate_size == b->moe_intermediate_size &&
            a->kv_lora_rank == b->kv_lora_rank && a->sliding_window == b->sliding_window &&
            a->n_window_layers == b->n_window_layers && a->n_kv_layers == b->n_kv_layers;
@@ -106,7 +107,7 @@ static int compare(const question *q, const question *entry)
     return SAME_BUT_TUNING;
 }
 
-/* A part of a name that only dates or numbers a release ("v0.1", "2407", "0528"), or repeats the active size ("a22b"). */
+/* A part of a name that only dates or numbers a release ("v0.1", "2407"), or repeats the active size ("a22b"). */
 static int is_release(const char *t, size_t n)
 {
     size_t digits = 0;

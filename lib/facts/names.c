@@ -53,7 +53,7 @@ size_t opi__name_missing(const char *a, const char *b, int (*skip)(const char *t
     return missing;
 }
 
-/* Where "llama3.1" falls into a word and a number: at least two letters, then nothing but digits and dots. 0 = nowhere. */
+/* Where "llama3.1" falls into a word and a number: two letters or more, then only digits and dots. 0 = nowhere. */
 static size_t word_number(const char *t, size_t n)
 {
     size_t letters = 0;
@@ -99,7 +99,9 @@ static void add_token(opi__name *out, const char *token, size_t n, const char *n
     size_t digits = 0;
     while (digits < n && is_digit(token[digits]))
         digits++;
-    if (digits > 0 && ((n == digits + 1 && token[n - 1] == 'g') || (n == digits + 3 && memcmp(token + digits, "gib", 3) == 0))) {
+    int short_unit = n == digits + 1 && token[n - 1] == 'g';
+    int long_unit = n == digits + 3 && memcmp(token + digits, "gib", 3) == 0;
+    if (digits > 0 && (short_unit || long_unit)) {
         len = len - n + digits;
         memcpy(out->words + len, "gb", 2);
         len += 2;
@@ -186,7 +188,8 @@ void opi__nearest_offer(opi__nearest *nearest, size_t index, size_t score)
 size_t opi__name_distance(const opi__name *a, const opi__name *b)
 {
     size_t apart = opi__edit_distance(a->tight, b->tight, 64);
-    return 6 * opi__name_missing(a->words, b->words, NULL) + 2 * opi__name_missing(b->words, a->words, NULL) + 2 * apart;
+    size_t missing = opi__name_missing(a->words, b->words, NULL), more = opi__name_missing(b->words, a->words, NULL);
+    return 6 * missing + 2 * more + 2 * apart;
 }
 
 void opi__list_add(opi__list *list, const char *name)
@@ -198,7 +201,8 @@ void opi__list_add(opi__list *list, const char *name)
         list->hidden++;
         return;
     }
-    list->len += opi__format(list->text + list->len, sizeof list->text - list->len, "%s%s", list->len ? ", " : "", name);
+    const char *comma = list->len ? ", " : "";
+    list->len += opi__format(list->text + list->len, sizeof list->text - list->len, "%s%s", comma, name);
 }
 
 const char *opi__list_text(opi__list *list)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names people type, against the names of a table: normal form, token sets, nearest names, lists for a message. No heap. */
+/* Names people type, against the names of a table: normal form, token sets, nearest names, lists. No heap. */
 #ifndef OPI_FACTS_NAMES_H
 #define OPI_FACTS_NAMES_H
 #include <stddef.h>
@@ -13,8 +13,8 @@ typedef struct opi__name {
     char tight[OPI__NAME_CAP];
 } opi__name;
 
-/* Cuts `text` into tokens: separators - _ / : and blanks, "llama3.1" = "llama 3.1", "3_3" = "3.3", "80 GB" = "80gb". Tokens
- * found in the blank-separated list `noise` are dropped. 0 when nothing is left or the name is too long. */
+/* Cuts `text` into tokens: separators - _ / : and blanks, "llama3.1" = "llama 3.1", "3_3" = "3.3", "80 GB" = "80gb".
+ * Tokens found in the blank-separated list `noise` are dropped. 0 when nothing is left or the name is too long. */
 int opi__name_of(const char *text, size_t size, const char *noise, opi__name *out);
 /* Appends the tokens of another spelling of the same thing. */
 void opi__name_join(opi__name *name, const opi__name *other);
