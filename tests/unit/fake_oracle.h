@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A model with known answers, behind the seam of lib/decide/oracle.h. Throughput saturates with the requests in flight:
- * tok_s(C) = s C / (1 + C / 32), s = bandwidth / size * tp^0.9 * (16 / bits)^0.7; intervals are p50 / 1.25 … p50 * 1.25 (80 %,
- * log-normal); latencies follow from Little's law. */
+ * tok_s(C) = s C / (1 + C / 32), s = bandwidth / size * tp^0.9 * (16 / bits)^0.7; the 80 % intervals are p50 / 1.25 …
+ * p50 * 1.25 (log-normal); latencies follow from Little's law. */
 #ifndef TEST_FAKE_ORACLE_H
 #define TEST_FAKE_ORACLE_H
 #include "decide/advice.h"
@@ -58,9 +58,11 @@ static inline int32_t fake_status(const fake *f, const opi_config *c, size_t t)
 {
     if (f->uncalibrated >> t & 1u)
         return OPI_P_UNCALIBRATED;
-    if ((f->outside_gpu && !strcmp(f->outside_gpu, c->gpu->name)) || (f->outside_engine && !strcmp(f->outside_engine, c->engine)))
+    if ((f->outside_gpu && !strcmp(f->outside_gpu, c->gpu->name)) ||
+        (f->outside_engine && !strcmp(f->outside_engine, c->engine)))
         return OPI_P_OOD;
-    if ((f->new_precision && !strcmp(f->new_precision, c->precision)) || (f->new_engine && !strcmp(f->new_engine, c->engine)) ||
+    if ((f->new_precision && !strcmp(f->new_precision, c->precision)) ||
+        (f->new_engine && !strcmp(f->new_engine, c->engine)) ||
         (!strcmp(c->load_kind, "rate") && (!f->knows_rate || (f->rate_unknown_for >> t & 1u))))
         return OPI_P_NEW_COMBINATION;
     return OPI_P_OK;

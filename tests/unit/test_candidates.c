@@ -384,11 +384,22 @@ START_TEST(rate_by_little)
     ck_assert_uint_eq(s.converted, feasible - unsustained);
     ck_assert_uint_ge(busy, 6);
     finish(&s);
+}
+END_TEST
 
-    f.knows_rate = 1; /* kept as a rate where the model has measured such loads */
+START_TEST(rate_kept_where_measured)
+{
+    const opi_llm llm = fake_llm();
+    const opi_gpu h100 = fake_gpu("H100-80GB-SXM");
+    const opi_inventory line = line_of(&h100, 64);
+    opi_advise_request r = fake_request(&llm, &line, 1);
+    fake f = {.knows_rate = 1};
+    setup s;
+    r.concurrency = 0;
+    r.request_rate = 40;
+    size_t kept = 0;
     enumerate(&s, &r);
     share(&s, &f);
-    size_t kept = 0;
     for (size_t i = 0; i < s.all.n; i++)
         if (!s.all.v[i].pub.infeasible && s.all.v[i].sustained) {
             ck_assert_str_eq(s.all.v[i].pub.config.load_kind, "rate");
@@ -411,12 +422,19 @@ START_TEST(rate_by_little)
             ck_assert_str_eq(s.all.v[i].pub.config.load_kind, "concurrency");
     ck_assert_uint_ge(s.converted, 6);
     finish(&s);
+}
+END_TEST
 
-    const opi_inventory small = line_of(&h100, 4);
-    r = fake_request(&llm, &small, 1); /* a rate far beyond the inventory */
+START_TEST(rate_beyond_the_inventory)
+{
+    const opi_llm llm = fake_llm();
+    const opi_gpu h100 = fake_gpu("H100-80GB-SXM");
+    const opi_inventory line = line_of(&h100, 4);
+    opi_advise_request r = fake_request(&llm, &line, 1);
+    fake f = {0};
+    setup s;
     r.concurrency = 0;
     r.request_rate = 1e5;
-    f.knows_rate = 0;
     enumerate(&s, &r);
     share(&s, &f);
     for (size_t i = 0; i < s.all.n; i++)
@@ -474,6 +492,8 @@ Suite *suite_candidates(void)
     tcase_add_test(t, in_flight_is_split);
     tcase_add_test(t, fewest_replicas_for_a_demand);
     tcase_add_test(t, rate_by_little);
+    tcase_add_test(t, rate_kept_where_measured);
+    tcase_add_test(t, rate_beyond_the_inventory);
     tcase_add_test(t, demand_alone_is_a_rate);
     tcase_add_test(t, judged_throughput);
     suite_add_tcase(s, t);
