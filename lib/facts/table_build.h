@@ -62,6 +62,7 @@ typedef struct opi__builder {
     const char *place;        /* what a row is called in messages: "line", or "record" of a document */
     opi_config defaults;      /* strings and facts copied into the arena */
     opi__memo texts, gpus, llms;
+    size_t n_unknown;         /* distinct names that were in no table */
     opi__buf scratch;
 } opi__builder;
 

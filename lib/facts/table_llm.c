@@ -57,6 +57,10 @@ const char *opi__builder_text(opi__builder *b, const char *text, size_t size)
     return e ? e->key : NULL;
 }
 
+/* A name that is in no table costs a search for the nearest ones; a file of a million such names should not cost hours. */
+#define UNKNOWN_NAMES 2000
+static const char *const given_up = "not looked up: 2000 other names of this table are in no table";
+
 int32_t opi__builder_gpu(opi__builder *b, const char *name, size_t size, const opi_gpu **out, const char **reason)
 {
     int is_new;
@@ -66,13 +70,16 @@ int32_t opi__builder_gpu(opi__builder *b, const char *name, size_t size, const o
     if (is_new) {
         opi_error why = {0};
         opi_gpu found = {.struct_size = sizeof found};
-        e->status = opi_gpu_find(e->key, &found, &why);
+        e->status = b->n_unknown < UNKNOWN_NAMES ? opi_gpu_find(e->key, &found, &why) : OPI_E_UNKNOWN;
+        b->n_unknown += e->status < 0;
         if (e->status == OPI_OK) {
             opi_gpu *copy = opi__arena_alloc(&b->table->arena, sizeof *copy);
             if (!copy)
                 return OPI_E_NOMEM;
             *copy = found;
             e->value = copy;
+        } else if (!why.message[0]) {
+            e->reason = given_up;
         } else if (!(e->reason = opi__builder_text(b, why.message, strlen(why.message)))) {
             return OPI_E_NOMEM;
         }
@@ -189,16 +196,19 @@ static int32_t resolve_llm(opi__builder *b, const opi__cells *cells, const doubl
 {
     opi_error why = {0};
     opi_llm m = {.struct_size = sizeof m};
-    int32_t status = name[0] ? opi_llm_find(name, &m, &why) : OPI_E_UNKNOWN;
-    if (status < 0)
+    int32_t status = name[0] && b->n_unknown < UNKNOWN_NAMES ? opi_llm_find(name, &m, &why) : OPI_E_UNKNOWN;
+    if (status < 0) {
         m = blank_llm(name);
+        b->n_unknown += name[0] != 0;
+    }
     int changed = apply_architecture(&m, cells, number, status == OPI_OK);
     if (status < 0 && !(m.params_b > 0 && m.n_layers > 0 && m.kv_elems_per_token > 0)) {
         const char *need = "or state params_b, n_layers, n_heads, n_kv_heads and head_dim (kv_elems_per_token for mla "
                            "and hybrid attention)";
         opi__buf *s = &b->scratch;
         s->len = 0;
-        opi__buf_format(s, "%s; %s", name[0] ? why.message : "no LLM: the column model is blank", need);
+        opi__buf_format(s, "%s; %s", !name[0] ? "no LLM: the column model is blank" : why.message[0] ? why.message : given_up,
+                        need);
         if (s->status < 0 || !(e->reason = opi__builder_text(b, s->data, s->len)))
             return OPI_E_NOMEM;
         return e->status = status;

@@ -39,6 +39,23 @@ START_TEST(unknown_names_keep_the_row)
 }
 END_TEST
 
+START_TEST(a_flood_of_unknown_names)
+{
+    opi__buf b;
+    opi__buf_init(&b, ctx);
+    opi__buf_puts(&b, "gpu,model,req_s\n");
+    for (int i = 0; i < 2100; i++)
+        opi__buf_format(&b, "card %d," LLM ",1\n", i);
+    opi__buf_puts(&b, GPU "," LLM ",1\n");
+    parse(b.data);
+    opi__buf_free(&b);
+    reason_has(0, "card 0");
+    reason_has(2099, "not looked up: 2000 other names of this table are in no table");
+    ck_assert_int_eq(status_of(2099), OPI_E_UNKNOWN);
+    ck_assert_uint_eq(opi_table_rows(table), 2101);
+}
+END_TEST
+
 START_TEST(architecture_columns)
 {
     parse("gpu,model,family,params_b,active_params_b,n_layers,hidden_size,n_heads,n_kv_heads,head_dim,max_context,is_moe,"
@@ -244,6 +261,7 @@ Suite *suite_table_rows(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, rows_are_grouped_by_their_configuration);
     tcase_add_test(t, unknown_names_keep_the_row);
+    tcase_add_test(t, a_flood_of_unknown_names);
     tcase_add_test(t, architecture_columns);
     tcase_add_test(t, caches_that_do_not_follow_from_heads);
     tcase_add_test(t, duplicates_and_contradicting_repeats);
