@@ -37,9 +37,9 @@
     F("KV bits", c->kv_bits > 0 ? c->kv_bits : NAN)                                                                     \
     F("GPUs", p.gpus)                                                                                                   \
     F("TP", c->tp > 0 ? c->tp : NAN)                                                                                    \
-    F("PP", c->pp > 0 ? c->pp : NAN)                                                                                    \
+    F("PP", c->pp > 0 || c->tp > 0 ? fmax(c->pp, 1) : NAN)                                                                                    \
     F("EP", c->ep > 0 ? c->ep : NAN)                                                                                    \
-    F("DP", c->dp > 0 ? c->dp : NAN)                                                                                    \
+    F("DP", c->dp > 0 || c->tp > 0 ? fmax(c->dp, 1) : NAN)                                                                                    \
     F("layers", whole(m->n_layers))                                                                                     \
     F("hidden size", whole(m->hidden_size))                                                                             \
     F("heads", whole(m->n_heads))                                                                                       \

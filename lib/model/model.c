@@ -110,7 +110,7 @@ void opi__locate(const opi_model *m, int32_t target, const float *x, const int32
     double mean, spread, head[3];
     m->learner->predict(g->state, x, code, &mean, &spread);
     opi__forest_eval(&g->head, x, head);
-    l->median = base + mean + spread * head[0];
+    l->median = base + mean + spread * g->head_share * head[0];
     l->below = spread * exp(fmin(head[1], 20));
     l->above = spread * exp(fmin(head[2], 20));
 }

@@ -26,7 +26,9 @@ typedef struct opi__target_model {
     uint32_t learned;          /* 0: answered from physics */
     uint32_t rows, cells, sources;
     void *state;               /* of the learner */
-    opi__forest head;          /* a, b, c on the standardized residual: q10 = a - e^b, q50 = a, q90 = a + e^c */
+    opi__forest head;          /* a, b, c on the standardized residual: a shifts the median, e^b and
+                                  e^c are the gaps below and above it */
+    double head_share;         /* how much of a is believed, 0 to 1 */
     size_t n_groups, n_scores;
     opi__group *group;         /* ascending keys */
     float *score;              /* signed, in gaps (learn/conformal.h) */

@@ -29,6 +29,7 @@ static void save_target(const opi_model *m, const opi__target_model *g, opi__wri
     if (!g->learned) return;
     m->learner->save(g->state, w);
     opi__forest_save(&g->head, w);
+    opi__write_f64(w, g->head_share);
     opi__write_array(w, g->group, g->n_groups, sizeof *g->group);
     opi__write_array(w, g->score, g->n_scores, sizeof *g->score);
     opi__write_array(w, g->range, OPI__ENVELOPE, sizeof *g->range);
@@ -122,6 +123,8 @@ static int32_t load_target(opi_model *m, opi__target_model *g, opi__reader *r, o
     if (!status) status = opi__forest_load(r, OPI__FEATURES, &g->head, err);
     if (!status && g->head.n_out != 3) status = opi__read_error(r, err);
     if (status) return status;
+    g->head_share = opi__read_f64(r);
+    if (!(g->head_share >= 0 && g->head_share <= 1)) return opi__read_error(r, err);
     g->group = (opi__group *)opi__read_array(r, sizeof *g->group, 0, UINT32_MAX, &g->n_groups);
     g->score = (float *)opi__read_array(r, sizeof *g->score, 0, UINT32_MAX, &g->n_scores);
     const void *range = opi__read_array(r, sizeof *g->range, OPI__ENVELOPE, OPI__ENVELOPE, &n);
