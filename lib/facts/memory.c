@@ -16,7 +16,7 @@
 
 static double needed_tokens(const opi_config *c, const opi__plan *p)
 {
-    if (p->whole_batch)
+    if (p->engine & OPI__WHOLE_BATCH)
         return fmax(ceil(c->concurrency / p->dp), 1) * (opi__prompt_tokens(c) + c->output_len);
     if (c->max_context > 0)
         return c->max_context;
@@ -28,7 +28,7 @@ static double needed_tokens(const opi_config *c, const opi__plan *p)
 /* Cache bytes per token at the length the engine must hold. */
 static double per_token(const opi_config *c, const opi__plan *p, const opi__storage *f, double needed)
 {
-    double length = p->whole_batch ? needed / fmax(ceil(c->concurrency / p->dp), 1) : needed;
+    double length = (p->engine & OPI__WHOLE_BATCH) ? needed / fmax(ceil(c->concurrency / p->dp), 1) : needed;
     return opi__kv_bytes(c, p, f, length) / length;
 }
 
@@ -51,17 +51,19 @@ static void say_missing(opi_memory *m)
 
 static void fill(const opi_config *c, const opi__plan *p, const opi__storage *f, opi_memory *m)
 {
-    double util = c->mem_util > 0 ? c->mem_util : p->whole_batch ? 1 : 0.9;
     m->total_gib = p->visible_gib;
-    m->usable_gib = p->visible_gib * util;
+    m->usable_gib = p->visible_gib * p->mem_util;
     m->weights_gib = opi__weight_bytes(c, p, f) / OPI__GIB;
     m->activation_gib = opi__activation_bytes(c, p, f) / OPI__GIB;
     m->runtime_gib = opi__runtime_bytes(c, p) / OPI__GIB;
-    if (p->whole_batch) {
+    if (p->engine & OPI__WHOLE_BATCH) {
         double placed = (m->usable_gib - m->runtime_gib) * PLACED_SHARE - m->weights_gib / p->stage;
         m->weights_gib = fmin(m->weights_gib, fmax(placed, 0));
     }
-    m->kv_gib = m->usable_gib - m->weights_gib - m->activation_gib - m->runtime_gib;
+    double fixed = m->weights_gib + m->activation_gib + m->runtime_gib;
+    if (p->engine & OPI__FREE_SHARE)
+        m->usable_gib = fixed + fmin((p->visible_gib - fixed) * p->mem_util, p->visible_gib - fixed);
+    m->kv_gib = m->usable_gib - fixed;
     m->kv_needed_tokens = needed_tokens(c, p);
     m->kv_bytes_per_token = per_token(c, p, f, m->kv_needed_tokens);
     m->kv_tokens = m->kv_gib > 0 ? floor(m->kv_gib * OPI__GIB / m->kv_bytes_per_token / CACHE_BLOCK) * CACHE_BLOCK : 0;

@@ -17,11 +17,17 @@ typedef struct opi__storage {
  * for a precision nobody knows. */
 int32_t opi__storage_of(const opi_config *config, opi__storage *out, opi_error *err);
 
+#define OPI__WHOLE_BATCH 1u /* no paged cache: a batch is allocated as a whole, layers are spread over the GPUs */
+#define OPI__FREE_SHARE 2u  /* mem_util is the cache's share of what weights and the rest leave free, not of everything */
+#define OPI__GRAPHS 4u      /* captures CUDA graphs */
+#define OPI__UNEVEN 8u      /* spreads heads unevenly where they do not divide */
+
 /* The configuration's parallel plan with its blanks filled in. */
 typedef struct opi__plan {
     int32_t tp, pp, ep, dp;
     int32_t shards;          /* ranks a layer's experts are spread over */
-    int32_t whole_batch;     /* 1: no paged cache: the batch is allocated as a whole, layers are spread over the GPUs */
+    uint32_t engine;         /* OPI__… */
+    double mem_util;
     double layers, stage;    /* layers in all, and of the largest pipeline stage */
     double visible_gib;
     char limit[160];         /* what does not divide; empty when everything does */

@@ -88,11 +88,11 @@ double opi__kv_bytes(const opi_config *config, const opi__plan *plan, const opi_
         share = 1; /* a latent vector is not split */
     double windows = m->sliding_window > 0 ? fmin(m->n_window_layers, cached) : 0, window = tokens;
     if (windows > 0) {
-        double held = m->sliding_window + (plan->whole_batch ? 0 : chunk_tokens(config, plan));
+        double held = m->sliding_window + (plan->engine & OPI__WHOLE_BATCH ? 0 : chunk_tokens(config, plan));
         window = fmin(tokens, held);
     }
     double full = tokens;
-    if (!plan->whole_batch) {
+    if (!(plan->engine & OPI__WHOLE_BATCH)) {
         full = round_up(tokens, BLOCK);
         window = round_up(window, BLOCK) + BLOCK; /* a window starts inside a block */
     }
@@ -162,7 +162,7 @@ static double batch_bytes(const opi_config *c, const opi__plan *p, const opi__st
 
 double opi__activation_bytes(const opi_config *config, const opi__plan *plan, const opi__storage *storage)
 {
-    if (plan->whole_batch)
+    if (plan->engine & OPI__WHOLE_BATCH)
         return batch_bytes(config, plan, storage);
     int version = minor_version(config);
     double sequences = large_gpu(config, plan) ? 1024 : 256; /* vLLM's default limit of running requests */
@@ -176,9 +176,9 @@ double opi__runtime_bytes(const opi_config *config, const opi__plan *plan)
 {
     int version = minor_version(config);
     double gib = 0.13 + 0.42 * log2(plan->tp * plan->pp);
-    if (plan->whole_batch)
+    if (plan->engine & OPI__WHOLE_BATCH)
         return 0.6 * OPI__GIB; /* context, libraries and their workspaces, in one process */
-    if (version < 0 || version >= 21)
+    if ((plan->engine & OPI__GRAPHS) && (version < 0 || version >= 21))
         gib += 0.02 * plan->stage; /* CUDA graphs, inside the limit since 0.21 */
     return gib * OPI__GIB;
 }

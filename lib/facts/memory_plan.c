@@ -10,18 +10,56 @@
 #include <math.h>
 #include <string.h>
 
+#define NODE 8 /* GPUs that TP spans at most where nothing is stated */
+
 /* ---- the plan ---- */
 
-/* Engines that run one batch from start to end on Hugging Face's modules: no paged cache, and where no TP is stated,
- * layers are placed on the GPUs one after another. */
-static int runs_whole_batch(const char *engine)
+/* What an engine does with memory; the first entry stands for one that is not stated or not known. The share is the
+ * engine's default (vLLM's documentation: 0.9; TensorRT-LLM: 0.9 of what is free). */
+typedef struct engine {
+    const char *name;
+    double share;
+    uint32_t flags;
+} engine;
+static const engine engines[] = {
+    {"vllm", 0.9, OPI__GRAPHS},
+    {"sglang", 0.9, OPI__GRAPHS},
+    {"tensorrt-llm", 0.9, OPI__GRAPHS | OPI__FREE_SHARE},
+    {"trtllm", 0.9, OPI__GRAPHS | OPI__FREE_SHARE},
+    {"tgi", 1, 0},
+    {"tgis", 1, 0},
+    {"deepspeed", 1, OPI__UNEVEN},
+    {"deepspeed-mii", 1, OPI__UNEVEN},
+    {"llama.cpp", 1, OPI__UNEVEN},
+    {"hf-pipeline", 1, OPI__WHOLE_BATCH},
+    {"transformers", 1, OPI__WHOLE_BATCH},
+    {"hf-transformers", 1, OPI__WHOLE_BATCH},
+};
+
+static const engine *engine_of(const char *name)
 {
-    static const char *const names[] = {"hf-pipeline", "transformers", "hf-transformers", "huggingface", "hf"};
-    for (size_t i = 0; engine && i < sizeof names / sizeof names[0]; i++) {
-        if (opi__equal_nocase(engine, names[i]))
-            return 1;
+    for (size_t i = 0; name && i < sizeof engines / sizeof engines[0]; i++) {
+        if (opi__equal_nocase(name, engines[i].name))
+            return &engines[i];
     }
-    return 0;
+    return &engines[0];
+}
+
+static int splits_heads(const opi_llm *m, int32_t tp)
+{
+    if (m->n_heads > 0 && m->n_heads % tp != 0)
+        return 0;
+    return m->kv_lora_rank > 0 || m->n_kv_heads <= 0 || m->n_kv_heads % tp == 0 || tp % m->n_kv_heads == 0;
+}
+
+/* Where no TP is stated: the most GPUs of one node that divide everything; the rest are replicas. */
+static int32_t likely_tp(const opi_llm *m, int32_t gpus)
+{
+    for (int32_t tp = gpus < NODE ? gpus : NODE; tp > 1; tp--) {
+        if (gpus % tp == 0 && splits_heads(m, tp))
+            return tp;
+    }
+    return 1;
 }
 
 static void degrees(const opi_config *c, opi__plan *p)
@@ -30,16 +68,19 @@ static void degrees(const opi_config *c, opi__plan *p)
     p->dp = c->dp > 0 ? c->dp : 1;
     p->tp = c->tp > 0 ? c->tp : 1;
     if (c->tp <= 0 && c->n_gpus > 0) {
-        int32_t rest = c->n_gpus / (p->pp * p->dp) > 0 ? c->n_gpus / (p->pp * p->dp) : 1;
-        if (p->whole_batch && c->pp <= 0)
+        int32_t rest = c->n_gpus / p->pp / p->dp > 0 ? c->n_gpus / p->pp / p->dp : 1;
+        if ((p->engine & OPI__WHOLE_BATCH) && c->pp <= 0)
             p->pp = rest;
         else
-            p->tp = rest;
-    } else if (c->dp <= 0 && c->n_gpus > 0 && c->n_gpus % ((int64_t)p->tp * p->pp) == 0) {
-        p->dp = (int32_t)(c->n_gpus / ((int64_t)p->tp * p->pp));
+            p->tp = likely_tp(c->llm, rest);
     }
+    int64_t replica = (int64_t)p->tp * p->pp;
+    if (c->dp <= 0 && c->n_gpus > 0 && c->n_gpus % replica == 0)
+        p->dp = (int32_t)(c->n_gpus / replica);
     p->ep = c->ep > 0 ? c->ep : 1;
     p->shards = p->ep > p->tp ? p->ep : p->tp;
+    if (c->dp <= 0 && p->ep > 1 && replica * p->ep == c->n_gpus)
+        p->shards = p->tp * p->ep; /* TensorRT-LLM states the two factors of one group */
 }
 
 /* The first thing that does not divide, in the order an engine would refuse it. */
@@ -48,8 +89,10 @@ static void divisibility(const opi_config *c, opi__plan *p)
     const opi_llm *m = c->llm;
     char *limit = p->limit;
     size_t cap = sizeof p->limit;
-    if (c->n_gpus > 0 && (int64_t)p->tp * p->pp * p->dp != c->n_gpus && (c->tp > 0 || c->n_gpus % (p->pp * p->dp) != 0))
+    if (c->n_gpus > 0 && (int64_t)p->tp * p->pp * p->dp != c->n_gpus)
         opi__format(limit, cap, "%d GPUs are not tp %d x pp %d x dp %d", c->n_gpus, p->tp, p->pp, p->dp);
+    else if ((p->engine & OPI__UNEVEN) && p->tp <= m->n_heads)
+        return;
     else if (m->n_heads > 0 && m->n_heads % p->tp != 0)
         opi__format(limit, cap, "tp %d does not divide the %d attention heads", p->tp, m->n_heads);
     else if (m->kv_lora_rank == 0 && m->n_kv_heads > 0 && p->tp <= m->n_kv_heads && m->n_kv_heads % p->tp != 0)
@@ -67,7 +110,9 @@ static void divisibility(const opi_config *c, opi__plan *p)
 void opi__plan_of(const opi_config *config, opi__plan *out)
 {
     memset(out, 0, sizeof *out);
-    out->whole_batch = runs_whole_batch(config->engine);
+    const engine *e = engine_of(config->engine);
+    out->engine = e->flags;
+    out->mem_util = config->mem_util > 0 ? config->mem_util : e->share;
     degrees(config, out);
     out->layers = config->llm->n_layers > 0 ? config->llm->n_layers : 1;
     out->stage = ceil(out->layers / out->pp);
@@ -133,7 +178,7 @@ int32_t opi__storage_of(const opi_config *config, opi__storage *out, opi_error *
     else if (m->weight_bits > 0)
         *out = of_bits(m->weight_bits);
     else /* Transformers loads 32-bit floats unless told otherwise; serving engines take the checkpoint's 16 bits. */
-        *out = of_bits(config->engine && runs_whole_batch(config->engine) ? 32 : 16);
+        *out = of_bits(engine_of(config->engine)->flags & OPI__WHOLE_BATCH ? 32 : 16);
     if (config->kv_bits > 0)
         out->kv = config->kv_bits;
     else if (m->kv_bits > 0)
