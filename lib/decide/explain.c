@@ -121,13 +121,13 @@ static void explain_abstention(opi_advice *a, text *t)
         int inside = 0;
         for (size_t r = 0; r < a->n_feasible; r++)
             inside += opi__within(opi__ranked(a, r));
-        say(t, "No recommendation: every ");
+        say(t, "Every ");
         say(t, inside ? "configuration that seems to meet the requirements" : "feasible configuration");
         say(t, " lies outside what was measured; the best-looking, ");
         say_candidate(t, a, best, ", has ");
     } else if (best->tier == 2) {
-        say(t, a->ask.n_slos > 1 ? "No recommendation: no configuration meets the SLOs; the nearest, "
-                                 : "No recommendation: no configuration meets the SLO; the nearest, ");
+        say(t, a->ask.n_slos > 1 ? "No configuration meets the SLOs; the nearest, "
+                                 : "No configuration meets the SLO; the nearest, ");
         opi__nice(number, 100 * best->pub.slo_violation);
         say(t, label);
         say(t, ", violates at least one with probability ");
@@ -137,7 +137,7 @@ static void explain_abstention(opi_advice *a, text *t)
     } else {
         opi__nice(number, best->pub.out_tok_s);
         opi__nice(demand, a->ask.demand);
-        say(t, "No recommendation: no configuration of this inventory delivers the ");
+        say(t, "No configuration of this inventory delivers the ");
         say(t, demand);
         say(t, a->ask.demand_implied ? " output tokens/s of the offered rate" : " output tokens/s asked for");
         say(t, "; the most, ");
