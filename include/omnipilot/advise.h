@@ -28,7 +28,8 @@ typedef struct opi_slo {
     double limit;
 } opi_slo;
 
-/** Utility weights. opi_utility_default fills them; a JSON file overrides by name (docs/json.md, "utility"). */
+/** Utility weights. opi_utility_default fills them, struct_size included; a JSON file overrides by name (docs/json.md,
+ *  "utility"). */
 typedef struct opi_utility {
     uint32_t struct_size;
     uint32_t reserved;
