@@ -25,6 +25,7 @@ void opi__config_fail(opi__config_reader *r, int32_t code, const char *fmt, ...)
     va_start(ap, fmt);
     opi__vformat(line, sizeof line, fmt, ap);
     va_end(ap);
+    opi__name_flatten(line);
     r->status = opi__fail(r->err, code, -1, "config.json: %s", line);
 }
 
@@ -214,16 +215,20 @@ static void name_it(const opi__config_reader *r, const char *name, opi_llm *m)
     opi__copy_text(m->arch, sizeof m->arch, r->type);
     opi__format(m->attention, sizeof m->attention, "%s%s", kind, m->n_window_layers > 0 ? "-sliding" : "");
     opi__copy_text(m->name, sizeof m->name, name && *name ? name : own);
+    opi__name_flatten(m->name);
     opi__copy_text(m->family, sizeof m->family, r->type);
     for (char *c = m->family; *c; c++)
         *c = *c == '_' ? '-' : *c;
     /* The table knows finer families than model_type ("llama3", "qwen2.5"): the same shape is the same one. */
+    const opi_llm *like = NULL;
     for (size_t i = 0; i < opi__llm_entries; i++) {
-        if (strcmp(opi__llms[i].arch, m->arch) == 0 && opi__llm_same_shape(&opi__llms[i], m)) {
-            memcpy(m->family, opi__llms[i].family, sizeof m->family);
-            memcpy(m->attention, opi__llms[i].attention, sizeof m->attention);
-            break;
-        }
+        const opi_llm *t = &opi__llms[i];
+        if (strcmp(t->arch, m->arch) == 0 && opi__llm_same_shape(t, m) && (!like || t->max_context == m->max_context))
+            like = t;
+    }
+    if (like) {
+        memcpy(m->family, like->family, sizeof m->family);
+        memcpy(m->attention, like->attention, sizeof m->attention);
     }
 }
 
@@ -242,6 +247,7 @@ static int32_t open_config(opi__config_reader *r, const opi__json *root)
     if (!type)
         type = opi__json_string(opi__json_get(root, "model_type"));
     opi__copy_text(r->type, sizeof r->type, type ? type : "");
+    opi__name_flatten(r->type);
     size_t n = strlen(r->type);
     if (n > 5 && strcmp(r->type + n - 5, "_text") == 0)
         r->type[n - 5] = '\0';
@@ -250,9 +256,10 @@ static int32_t open_config(opi__config_reader *r, const opi__json *root)
 
 static int32_t read_config(opi__config_reader *r, const char *name, opi_llm *m)
 {
-    if (opi__config_flag(r, "is_encoder_decoder", 0) && !r->status)
-        return opi__fail(r->err, OPI_E_UNSUPPORTED, -1, "config.json: an encoder-decoder (%s) is not read", r->type);
-    shape(r, m);
+    if (opi__config_flag(r, "is_encoder_decoder", 0))
+        opi__config_fail(r, OPI_E_UNSUPPORTED, "an encoder-decoder (%s) is not read", r->type);
+    if (!r->status)
+        shape(r, m);
     if (!r->status)
         opi__config_layers(r, m);
     if (!r->status)

@@ -129,7 +129,7 @@ int opi__name_of(const char *text, size_t size, const char *noise, opi__name *ou
     for (size_t i = 0; i <= size; i++) {
         char c = i < size ? text[i] : ' ';
         int inside = i > 0 && i + 1 < size && is_digit(text[i - 1]) && is_digit(text[i + 1]);
-        if (inside && (c == '.' || c == '_')) {
+        if (inside && (c == '.' || (c == '_' && all_digits(token, n)))) {
             token[n++] = '.';
         } else if (is_letter(c) || is_digit(c) || (unsigned char)c >= 128) {
             token[n++] = opi__lower(c);
@@ -158,14 +158,19 @@ void opi__name_join(opi__name *name, const opi__name *other)
     }
 }
 
+void opi__name_flatten(char *text)
+{
+    for (char *c = text; *c; c++) {
+        if ((unsigned char)*c < ' ' || *c == 127)
+            *c = '?';
+    }
+}
+
 const char *opi__name_shown(const char *text, char *shown)
 {
     if (opi__copy_text(shown, OPI__SHOWN_CAP - 3, text))
         opi__format(shown + strlen(shown), 4, "...");
-    for (char *c = shown; *c; c++) {
-        if ((unsigned char)*c < ' ' || *c == 127)
-            *c = '?';
-    }
+    opi__name_flatten(shown);
     return shown;
 }
 

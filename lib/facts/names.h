@@ -24,6 +24,8 @@ int opi__name_has(const char *words, const char *token, size_t size);
 /* Tokens of a that b lacks, not counting those that `skip` (nullable) accepts. */
 size_t opi__name_missing(const char *a, const char *b, int (*skip)(const char *token, size_t size));
 
+/* Control characters become question marks: what a message shows stays on one line. */
+void opi__name_flatten(char *text);
 /* The name as an error message can show it: one line, at most 80 bytes. */
 #define OPI__SHOWN_CAP 84
 const char *opi__name_shown(const char *text, char *shown);
