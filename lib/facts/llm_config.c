@@ -179,7 +179,8 @@ static void shape(opi__config_reader *r, opi_llm *m)
     if (opi__config_is(r, "qwen"))
         m->intermediate_size /= 2; /* the first Qwen states the two halves of its gated MLP together */
     m->max_context = opi__config_int(r, "max_position_embeddings n_positions seq_length max_seq_len "
-                                        "max_sequence_length n_ctx", 1, 1 << 30, opi__config_is(r, "gemma3") ? 131072 : 0);
+                                        "max_sequence_length n_ctx", 1, 1 << 30,
+                                     opi__config_is(r, "gemma3") ? 131072 : 0);
     m->tied_embeddings = opi__config_flag(r, "tie_word_embeddings", opi__config_is(r, TIED_UNLESS_SAID));
 }
 
@@ -271,8 +272,8 @@ static int32_t read_config(opi__config_reader *r, const char *name, opi_llm *m)
     derive(m);
     if (!(m->params_b > 0) || m->params_b > 1e5)
         return opi__fail(r->err, OPI_E_RANGE, -1,
-                         "config.json: %.6g billion parameters by its keys (is intermediate_size stated?): must be above "
-                         "0 and at most 100000", m->params_b);
+                         "config.json: %.6g billion parameters by its keys (is intermediate_size stated?): must be "
+                         "above 0 and at most 100000", m->params_b);
     name_it(r, name, m);
     return OPI_OK;
 }

@@ -18,7 +18,7 @@ typedef struct opi__storage {
 int32_t opi__storage_of(const opi_config *config, opi__storage *out, opi_error *err);
 
 #define OPI__WHOLE_BATCH 1u /* no paged cache: a batch is allocated as a whole, layers are spread over the GPUs */
-#define OPI__FREE_SHARE 2u  /* mem_util is the cache's share of what weights and the rest leave free, not of everything */
+#define OPI__FREE_SHARE 2u  /* mem_util is the cache's share of what the other parts leave free */
 #define OPI__GRAPHS 4u      /* captures CUDA graphs */
 #define OPI__UNEVEN 8u      /* spreads heads unevenly where they do not divide */
 

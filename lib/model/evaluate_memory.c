@@ -22,7 +22,8 @@ static const struct {
     double tokens;
 } longest_prompts[] = {
     {"humaneval-infill",
-     "the longest prompt of HumanEval single-line infilling: 655 tokens (1,978 characters, Mistral 7B's tokenizer)", 655},
+     "the longest prompt of HumanEval single-line infilling: 655 tokens (1,978 characters, Mistral 7B's tokenizer)",
+     655},
 };
 
 /* ---- start-up logs ---- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a config.json: an error of one line, or facts whose memory can be computed (or refused) without a crash. */
+/* Any bytes as a config.json: an error of one line, or facts whose memory is computed or refused, never a crash. */
 #include "omnipilot/omnipilot.h"
 
 #include <math.h>

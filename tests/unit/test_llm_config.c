@@ -84,7 +84,8 @@ END_TEST
 START_TEST(missing_kv_heads_are_the_heads)
 {
     reads("{\"model_type\":\"llama\",\"hidden_size\":4096,\"intermediate_size\":11008,\"num_attention_heads\":32,"
-          "\"num_hidden_layers\":32,\"vocab_size\":32000,\"max_position_embeddings\":4096,\"num_key_value_heads\":null}");
+          "\"num_hidden_layers\":32,\"vocab_size\":32000,\"max_position_embeddings\":4096,"
+          "\"num_key_value_heads\":null}");
     same_as_table("meta-llama/Llama-2-7b-hf");
     ck_assert_int_eq(m.n_kv_heads, 32);
 }
@@ -141,17 +142,20 @@ END_TEST
 
 START_TEST(latent_attention_and_deepseek_experts)
 {
-    reads("{\"model_type\":\"deepseek_v3\",\"hidden_size\":7168,\"intermediate_size\":18432,\"moe_intermediate_size\":2048,"
+    reads("{\"model_type\":\"deepseek_v3\",\"hidden_size\":7168,\"intermediate_size\":18432,"
+          "\"moe_intermediate_size\":2048,"
           "\"num_hidden_layers\":61,\"num_attention_heads\":128,\"num_key_value_heads\":128,\"n_routed_experts\":256,"
           "\"n_shared_experts\":1,\"num_experts_per_tok\":8,\"first_k_dense_replace\":3,\"moe_layer_freq\":1,"
-          "\"kv_lora_rank\":512,\"q_lora_rank\":1536,\"qk_rope_head_dim\":64,\"qk_nope_head_dim\":128,\"v_head_dim\":128,"
+          "\"kv_lora_rank\":512,\"q_lora_rank\":1536,\"qk_rope_head_dim\":64,\"qk_nope_head_dim\":128,"
+          "\"v_head_dim\":128,"
           "\"vocab_size\":129280,\"max_position_embeddings\":163840,\"tie_word_embeddings\":false,"
           "\"quantization_config\":{\"quant_method\":\"fp8\",\"fmt\":\"e4m3\",\"weight_block_size\":[128,128]}}");
     same_as_table("deepseek-ai/DeepSeek-R1");
     ck_assert_double_eq(m.weight_bits, 8);
     ck_assert_double_eq_tol(m.params_b, 671, 1);
     ck_assert_double_eq_tol(m.active_params_b, 37.5, 0.5);
-    reads("{\"model_type\":\"deepseek_v2\",\"hidden_size\":2048,\"intermediate_size\":10944,\"moe_intermediate_size\":1408,"
+    reads("{\"model_type\":\"deepseek_v2\",\"hidden_size\":2048,\"intermediate_size\":10944,"
+          "\"moe_intermediate_size\":1408,"
           "\"num_hidden_layers\":27,\"num_attention_heads\":16,\"n_routed_experts\":64,\"n_shared_experts\":2,"
           "\"num_experts_per_tok\":6,\"first_k_dense_replace\":1,\"kv_lora_rank\":512,\"q_lora_rank\":null,"
           "\"qk_rope_head_dim\":64,\"vocab_size\":102400,\"max_position_embeddings\":163840}");
@@ -172,8 +176,10 @@ START_TEST(expert_variants)
           "\"vocab_size\":151936,\"max_position_embeddings\":40960}");
     same_as_table("Qwen/Qwen3-30B-A3B");
     /* every second layer has experts, but not layer 1 */
-    reads("{\"model_type\":\"qwen2_moe\",\"hidden_size\":2048,\"intermediate_size\":5632,\"moe_intermediate_size\":1408,"
-          "\"shared_expert_intermediate_size\":5632,\"num_attention_heads\":16,\"num_hidden_layers\":24,\"num_experts\":60,"
+    reads("{\"model_type\":\"qwen2_moe\",\"hidden_size\":2048,\"intermediate_size\":5632,"
+          "\"moe_intermediate_size\":1408,"
+          "\"shared_expert_intermediate_size\":5632,\"num_attention_heads\":16,\"num_hidden_layers\":24,"
+          "\"num_experts\":60,"
           "\"num_experts_per_tok\":4,\"decoder_sparse_step\":2,\"mlp_only_layers\":[1],\"vocab_size\":151936,"
           "\"max_position_embeddings\":8192}");
     ck_assert_int_eq(m.n_moe_layers, 11);
@@ -198,7 +204,8 @@ START_TEST(windows)
     same_as_table("google/gemma-2-9b-it");
     ck_assert_int_eq(m.n_window_layers, 21);
     /* the multimodal file: a nested text part that leaves out what equals its class, a vision part that is ignored */
-    reads("{\"model_type\":\"gemma3\",\"vision_config\":{\"hidden_size\":1152,\"num_hidden_layers\":27},\"text_config\":"
+    reads("{\"model_type\":\"gemma3\",\"vision_config\":{\"hidden_size\":1152,\"num_hidden_layers\":27},"
+          "\"text_config\":"
           "{\"model_type\":\"gemma3_text\",\"hidden_size\":2560,\"intermediate_size\":10240,\"num_hidden_layers\":34,"
           "\"sliding_window\":1024}}");
     ck_assert_int_eq(m.n_window_layers, 29);
@@ -207,7 +214,8 @@ START_TEST(windows)
     ck_assert_str_eq(m.family, "gemma3");
     reads("{\"model_type\":\"qwen2\",\"hidden_size\":1536,\"intermediate_size\":8960,\"num_attention_heads\":12,"
           "\"num_key_value_heads\":2,\"num_hidden_layers\":28,\"vocab_size\":151936,\"max_position_embeddings\":131072,"
-          "\"sliding_window\":32768,\"use_sliding_window\":true,\"max_window_layers\":20,\"tie_word_embeddings\":true}");
+          "\"sliding_window\":32768,\"use_sliding_window\":true,\"max_window_layers\":20,"
+          "\"tie_word_embeddings\":true}");
     ck_assert_int_eq(m.n_window_layers, 8);
     ck_assert_int_eq(m.sliding_window, 32768);
 }
@@ -270,7 +278,8 @@ START_TEST(quantizations)
         ck_assert_double_eq(m.weight_bits, cases[i].weight_bits);
         ck_assert(isnan(cases[i].kv_bits) ? isnan(m.kv_bits) : m.kv_bits == cases[i].kv_bits);
     }
-    refused("{" SMALL ",\"quantization_config\":{\"quant_method\":\"new-one\"}}", OPI_E_FORMAT, "\"new-one\" is not known");
+    refused("{" SMALL ",\"quantization_config\":{\"quant_method\":\"new-one\"}}", OPI_E_FORMAT,
+            "\"new-one\" is not known");
     refused("{" SMALL ",\"quantization_config\":{\"quant_method\":\"a\\nb\"}}", OPI_E_FORMAT, "\"a?b\"");
     refused("{" SMALL ",\"quantization_config\":7}", OPI_E_FORMAT, "quantization_config is not an object");
     refused("{" SMALL ",\"quantization_config\":{\"quant_method\":\"gptq\",\"bits\":99}}", OPI_E_RANGE,
@@ -299,8 +308,10 @@ START_TEST(refusals_name_the_key_the_value_and_the_limit)
     refused("{" SMALL ",\"num_experts\":8,\"num_experts_per_tok\":9}", OPI_E_RANGE, "must be at most the 8 experts");
     refused("{" SMALL ",\"n_routed_experts\":8,\"num_experts_per_tok\":2,\"first_k_dense_replace\":2}", OPI_E_RANGE,
             "leaves none of the 2 layers");
-    refused("{" SMALL ",\"layer_types\":[\"full_attention\"]}", OPI_E_FORMAT, "layer_types is not a list of the 2 layers");
-    refused("{" SMALL ",\"tie_word_embeddings\":\"no\"}", OPI_E_FORMAT, "tie_word_embeddings is neither true nor false");
+    refused("{" SMALL ",\"layer_types\":[\"full_attention\"]}", OPI_E_FORMAT,
+            "layer_types is not a list of the 2 layers");
+    refused("{" SMALL ",\"tie_word_embeddings\":\"no\"}", OPI_E_FORMAT,
+            "tie_word_embeddings is neither true nor false");
     refused("{\"is_encoder_decoder\":true}", OPI_E_UNSUPPORTED, "encoder-decoder");
     refused("{\"num_hidden_layers\":4096,\"hidden_size\":1048576,\"vocab_size\":67108864,\"num_attention_heads\":1,"
             "\"intermediate_size\":16777216}", OPI_E_RANGE, "billion parameters");

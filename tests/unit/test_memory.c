@@ -414,8 +414,8 @@ START_TEST(the_report)
     ck_assert_int_eq(opi_table_parse(ctx, launches, strlen(launches), &options, &table, &err), OPI_OK);
     ck_assert_int_eq(opi_evaluate_memory(ctx, capacity, strlen(capacity), table, &text, &err), OPI_OK);
     static const char *const parts[] = {"\"rows\":\t3", "\"unscored\":\t1", "\"failed_predicted\":\t1", "\"oom\":\t2",
-                                        "\"oom_predicted\":\t2", "\"recall\":\t1", "\"false_alarms\":\t0", "hf-pipeline",
-                                        "655 tokens"};
+                                        "\"oom_predicted\":\t2", "\"recall\":\t1", "\"false_alarms\":\t0",
+                                        "hf-pipeline", "655 tokens"};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
         ck_assert_msg(strstr(opi_text_data(text), parts[i]) != NULL, "no %s in %s", parts[i], opi_text_data(text));
     opi_text_free(text);
