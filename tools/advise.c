@@ -87,7 +87,7 @@ static int read_request(opi_ctx *ctx, const args *a, advise_in *in) {
     r->precisions = in->n_precisions ? (const char *const *)in->precisions : NULL;
     r->n_precisions = in->n_precisions;
     for (size_t i = 0; i < in->n_engines; i++) {
-        const char *name = tool_engine(in->engines[i]);
+        const char *name = in->engines[i];
         if (name != in->engines[i]) {
             free(in->engines[i]);
             in->engines[i] = tool_copy(name, strlen(name));

@@ -64,12 +64,33 @@ static void fact(const char *kind, const char *name, uint32_t flags, const char 
     out_wrap(4, 6, line);
 }
 
+/* Why a prediction is not inside; physics-only targets all have the same reason. */
+static void reasons(const advise_view *v, size_t rank, const opi_candidate *c) {
+    size_t physics = 0;
+    char why[512];
+    for (size_t k = 0; k < opi_target_count(); k++) {
+        opi_prediction p;
+        if (!advise_prediction(v, rank, c, k, &p) || p.status == OPI_P_OK) {
+            continue;
+        }
+        if (p.status == OPI_P_UNCALIBRATED) {
+            physics++;
+            continue;
+        }
+        opi_predict_reason(v->model, &c->config, &p, why, sizeof why);
+        out_puts("    ");
+        out_wrap(4, 6, why);
+    }
+    if (physics) {
+        out_printf("    physics only: too few measured rows for %zu targets, so no interval\n", physics);
+    }
+}
+
 static void predictions(const advise_view *v, size_t rank, const opi_candidate *c) {
-    static const char *const heads[] = {"target", "median and interval", "unit", "support", ">calibrated on", "why"};
-    out_table *t = out_table_new(heads, 6);
-    char cell[4 * OUT_NUM], why[512];
+    static const char *const heads[] = {"target", "median and interval", "unit", "support", ">calibrated on"};
+    out_table *t = out_table_new(heads, 5);
+    char cell[4 * OUT_NUM];
     int style;
-    out_table_flex(t, 5);
     for (size_t k = 0; k < opi_target_count(); k++) {
         opi_target_info info = {.struct_size = sizeof info};
         opi_prediction p;
@@ -83,13 +104,9 @@ static void predictions(const advise_view *v, size_t rank, const opi_candidate *
         const char *word = predict_verdict(p.status, &style);
         out_cell_style(t, word, (out_style)style);
         out_cell(t, p.calibration_rows ? out_human(cell, p.calibration_rows, 8) : "-");
-        why[0] = 0;
-        if (p.status != OPI_P_OK) {
-            opi_predict_reason(v->model, &c->config, &p, why, sizeof why);
-        }
-        out_cell(t, why);
     }
     out_table_end(t, 4);
+    reasons(v, rank, c);
 }
 
 static void support(const advise_view *v, const opi_candidate *c) {
@@ -135,5 +152,8 @@ void advise_explain(const advise_view *v) {
     size_t shown = v->feasible < v->top ? v->feasible : v->top;
     for (size_t i = 0; i < shown && !out_failed(); i++) {
         explain(v, i);
+    }
+    if (v->winner != SIZE_MAX && v->winner >= shown) {
+        explain(v, v->winner);
     }
 }

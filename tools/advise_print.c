@@ -71,22 +71,20 @@ static size_t columns(const advise_view *v, size_t *out) {
     return n;
 }
 
-static void pad_to(const char *text, size_t width) {
-    size_t w = out_columns(text);
-    out_puts(text);
-    out_printf("%*s", (int)(w < width ? width - w : 1), "");
-}
-
-/* Cells of the second line, three a line. */
-static void metric_line(size_t i, const char *text) {
+/* Cells of the second line, three a line; the padding comes before a cell, so that no line ends in blanks. */
+static void metric_line(size_t i, const char *text, size_t *column) {
+    size_t want = 5 + (i % 3 ? 4 + METRIC_WIDTH * (i % 3) : 0);
     if (i % 3 == 0) {
-        out_printf("%s%5s", i ? "\n" : "", "");
+        out_puts(i ? "\n" : "");
+        *column = 0;
     }
-    pad_to(text, METRIC_WIDTH + (i % 3 == 0 ? 4 : 0));
+    out_printf("%*s%s", (int)(*column < want ? want - *column : 1), "", text);
+    *column = (*column < want ? want : *column + 1) + out_columns(text);
 }
 
 static void print_heads(const advise_view *v, const size_t *target, size_t n) {
     char text[128];
+    size_t column = 0;
     out_printf("\n%s%3s  %-21s %4s %3s%s %5s  %-6s %-13s%6s%7s%8s  %s\n", out_on(OUT_BOLD), "#", "GPU", "GPUs", "TP",
                v->request->pipeline ? "  PP" : "", "repl.", "prec.", "engine", v->request->n_slos ? "P(SLO)" : "", "$/h",
                "$/Mtok", "support");
@@ -94,7 +92,7 @@ static void print_heads(const advise_view *v, const size_t *target, size_t n) {
         opi_target_info info = info_of(target[i]);
         snprintf(text, sizeof text, "%s%s%s", info.title, strstr(info.title, info.unit) ? "" : ", ",
                  strstr(info.title, info.unit) ? "" : info.unit);
-        metric_line(i, text);
+        metric_line(i, text, &column);
     }
     out_printf("%s\n", out_off());
 }
@@ -107,6 +105,7 @@ static const char *short_verdict(int32_t verdict, int *style) {
 static void print_candidate(const advise_view *v, size_t rank, const size_t *target, size_t n) {
     opi_candidate c = {.struct_size = sizeof c};
     char slo[OUT_NUM] = "", pp[OUT_NUM] = "", cost[OUT_NUM], mtok[OUT_NUM], cell[4 * OUT_NUM];
+    size_t column = 0;
     int style;
     if (opi_advice_candidate(v->advice, rank, &c, NULL)) {
         return;
@@ -128,9 +127,9 @@ static void print_candidate(const advise_view *v, size_t rank, const size_t *tar
     for (size_t i = 0; i < n; i++) {
         opi_prediction p;
         if (advise_prediction(v, rank, &c, target[i], &p)) {
-            metric_line(i, out_interval(cell, p.p50, p.lo, p.hi));
+            metric_line(i, out_interval(cell, p.p50, p.lo, p.hi), &column);
         } else {
-            metric_line(i, "-");
+            metric_line(i, "-", &column);
         }
     }
     out_puts("\n");
@@ -237,8 +236,7 @@ static void print_verdict(const advise_view *v) {
     out_printf("%s%s%s ", out_on(v->verdict == OPI_ADVISE_RECOMMENDED ? OUT_GOOD : OUT_BAD), head, out_off());
     out_wrap(strlen(head) + 1, 2, opi_advice_sentence(v->advice));
     if (probe && *probe) {
-        out_puts("Would help most: ");
-        out_wrap(17, 2, probe);
+        out_wrap(0, 2, probe);
     }
 }
 
@@ -251,6 +249,10 @@ void advise_print(const advise_view *v) {
     }
     for (size_t i = 0; i < shown; i++) {
         print_candidate(v, i, target, n);
+    }
+    if (v->winner != SIZE_MAX && v->winner >= shown) { /* what looks better lies outside: the winner still shows */
+        out_puts("     …\n");
+        print_candidate(v, v->winner, target, n);
     }
     if (shown < v->feasible) {
         out_printf("     … %zu more feasible (--top %zu shows all)\n", v->feasible - shown, v->feasible);

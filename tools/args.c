@@ -151,7 +151,14 @@ void args_help(const verb *v) {
         size_t n = strlen(d->name) + (d->value ? strlen(d->value) + 1 : 0);
         widest = n > widest ? n : widest;
     }
-    out_printf("Usage: omnipilot %s %s\n\n", v->name, v->usage);
+    out_puts("Usage: ");
+    for (const char *line = v->usage; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
+        char text[256]; /* a verb may have several forms, a line each */
+        snprintf(text, sizeof text, "omnipilot %s %.*s", v->name, (int)strcspn(line, "\n"), line);
+        out_puts(line == v->usage ? "" : "       ");
+        out_wrap(7, 14, text);
+    }
+    out_puts("\n");
     out_wrap(0, 0, v->about);
     out_puts("\nOptions:\n");
     for (const opt_def *d = v->options; d->name; d++) {

@@ -44,7 +44,7 @@ static int read_format(const args *a, config_in *in) {
         assume(in, "precision", c->precision);
     }
     c->engine_version = args_get(a, "engine-version");
-    c->engine = args_has(a, "engine") ? tool_engine(args_get(a, "engine")) : NULL;
+    c->engine = args_has(a, "engine") ? args_get(a, "engine") : NULL;
     return status;
 }
 

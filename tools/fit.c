@@ -57,6 +57,18 @@ static int save(const args *a, const opi_model *model, const char *path) {
     return 0;
 }
 
+/* A model that learned nothing would answer everything from physics: nobody wants that written over a good one. */
+static int check_learned(const opi_model *model) {
+    opi_text *text = NULL;
+    opi_error err;
+    if (opi_model_inspect(model, &text, &err)) {
+        return tool_error(&err, NULL);
+    }
+    int learned = json_view_learned_targets(opi_text_data(text), opi_text_size(text));
+    opi_text_free(text);
+    return learned ? 0 : tool_fail(X_USAGE, "--table: no target has enough measured rows to learn from; nothing was written");
+}
+
 static int fit(opi_ctx *ctx, const args *a, const opi_table *table, const opi_fit_options *options) {
     opi_model *model = NULL;
     opi_error err;
@@ -67,7 +79,8 @@ static int fit(opi_ctx *ctx, const args *a, const opi_table *table, const opi_fi
     if (failed == OPI_E_CANCELED) {
         return tool_fail(X_FAIL, "canceled; nothing was written");
     }
-    int status = failed ? tool_error(&err, NULL) : save(a, model, args_get(a, "out"));
+    int status = failed ? tool_error(&err, NULL) : check_learned(model);
+    status = status ? status : save(a, model, args_get(a, "out"));
     opi_model_free(model);
     return status;
 }

@@ -138,3 +138,14 @@ void json_view_table_report(const char *json, size_t n) {
     }
     cJSON_Delete(report);
 }
+
+int json_view_learned_targets(const char *json, size_t n) {
+    cJSON *root = jv_parse(json, n);
+    const cJSON *item;
+    int learned = 0;
+    cJSON_ArrayForEach(item, jv_get(root, "targets")) {
+        learned += strcmp(jv_text(item, "answered_by"), "learned") == 0;
+    }
+    cJSON_Delete(root);
+    return learned;
+}

@@ -20,4 +20,6 @@ void jv_print_any(const cJSON *v, size_t indent);
 
 /* opi_table_report on stderr: rows that cannot be used, unknown columns, contradictions. Quiet when all is well. */
 void json_view_table_report(const char *json, size_t n);
+/* How many targets opi_model_inspect's document calls learned. */
+int json_view_learned_targets(const char *json, size_t n);
 #endif

@@ -284,6 +284,9 @@ static void print_script(const advise_view *v, const plan *p, const command *ser
     char where[256], safe[256];
     out_printf("# %s, replicas: %d\n", out_clean(safe, sizeof safe, config_where(where, sizeof where, &p->c->config)),
                p->c->replicas);
+    if (p->c->verdict != OPI_P_OK) {
+        out_printf("# %s: %s\n", opi_prediction_status_name(p->c->verdict), out_clean(safe, sizeof safe, p->c->reason));
+    }
     for (size_t i = 0; i < p->n_notes; i++) {
         out_printf("# Note: %s\n", p->notes[i]);
     }

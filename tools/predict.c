@@ -253,7 +253,7 @@ const verb verb_predict = {
     .name = "predict",
     .summary = "what one configuration, or every row of a table, will deliver",
     .usage = "--llm LLM --gpu GPU --input N --output N (--concurrency N | --rate R) [options]\n"
-             "       omnipilot predict --table FILE.csv [options]",
+             "--table FILE.csv [options]",
     .about = "Medians, 10 % and 90 % quantiles and calibrated intervals of every target, and whether the model may speak at "
              "all. Exit status of one configuration: 0 answered, 3 outside what was measured, 4 infeasible. With --table "
              "every row has its own status.",

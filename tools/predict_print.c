@@ -226,8 +226,10 @@ void predict_print_one(const predict_job *job, const opi_config *config, const o
         return;
     }
     if (!opi_memory_fit(config, &m, NULL)) {
-        out_printf("Memory: %.1f of %.1f GiB for weights, margin %+.1f GiB per GPU ('omnipilot memory' has the breakdown).\n",
-                   m.weights_gib, m.total_gib, m.margin_gib);
+        char line[200];
+        snprintf(line, sizeof line, "Memory: %.1f of %.1f GiB per GPU for weights, margin %+.1f GiB ('omnipilot memory' has the "
+                 "breakdown).", m.weights_gib, m.total_gib, m.margin_gib);
+        out_wrap(0, 2, line);
     }
     support_line(job, config);
     out_printf("Intervals: %.4g %%, for held-out cells of measured sites.\n", 100 * job->level);
@@ -242,7 +244,8 @@ void predict_print_head(const predict_job *job) {
 }
 
 void predict_print_row(const predict_job *job, const predict_row *row) {
-    char text[256], cut[64], num[4 * OUT_NUM];
+    char text[600], num[4 * OUT_NUM];
+    size_t n = 0;
     int style = OUT_BAD;
     if (!row->p) {
         out_printf("%6zu  %serror%s: ", row->row, out_on(OUT_BAD), out_off());
@@ -250,15 +253,16 @@ void predict_print_row(const predict_job *job, const predict_row *row) {
         return;
     }
     const opi_config *c = row->config;
-    config_where(text, sizeof text, c);
-    snprintf(cut, sizeof cut, "%.*s", (int)out_prefix(text, 40), text);
-    out_printf("%6zu  %s; %s: ", row->row, c->llm ? c->llm->name : "unknown LLM", cut);
     const char *word = predict_verdict(row->p[0].status, &style);
-    out_printf("%s%s%s\n        ", out_on((out_style)style), word, out_off());
-    for (size_t i = 0; i < job->n_targets && i < SHOWN; i++) {
+    out_printf("%6zu  %s%s%s: ", row->row, out_on((out_style)style), word, out_off());
+    n = (size_t)snprintf(text, sizeof text, "%s on ", c->llm ? c->llm->name : "unknown LLM");
+    config_where(text + n, sizeof text - n, c);
+    out_wrap(10 + strlen(word), 8, text);
+    for (size_t i = n = 0; i < job->n_targets && i < SHOWN && n < sizeof text; i++) {
         opi_target_info info = target_info(job->targets[i]);
-        out_printf("%s%s %s %s", i ? "; " : "", info.title, out_interval(num, row->p[i].p50, row->p[i].lo, row->p[i].hi),
-                   info.unit);
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s%s %s %s", i ? "; " : "", info.title,
+                              out_interval(num, row->p[i].p50, row->p[i].lo, row->p[i].hi), info.unit);
     }
-    out_puts("\n");
+    out_printf("%8s", "");
+    out_wrap(8, 8, text);
 }

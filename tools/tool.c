@@ -231,20 +231,6 @@ int tool_gpu(const char *option, const char *text, opi_gpu *out) {
     return opi_gpu_find(text, out, &err) ? tool_error(&err, option) : 0;
 }
 
-const char *tool_engine(const char *text) {
-    static const char *const names[][2] = {
-        {"trtllm", "tensorrt-llm"},  {"trt-llm", "tensorrt-llm"}, {"tensorrtllm", "tensorrt-llm"},
-        {"tensorrt", "tensorrt-llm"}, {"trt", "tensorrt-llm"},     {"vllm", "vllm"},
-        {"sglang", "sglang"},         {"tgi", "tgis"},             {"tensorrt-llm", "tensorrt-llm"},
-    };
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (args_distance(text, names[i][0]) == 0) {
-            return names[i][1];
-        }
-    }
-    return text;
-}
-
 const char *tool_precision(const opi_llm *llm) {
     if (*llm->quant) {
         return llm->quant;

@@ -40,8 +40,6 @@ int tool_model(opi_ctx *ctx, const args *a, opi_model **model);
  * when a file was read, else NULL; the caller frees it. */
 int tool_llm(opi_ctx *ctx, const char *text, opi_llm *out, char **local);
 int tool_gpu(const char *option, const char *text, opi_gpu *out);
-/* Canonical spelling of an engine people abbreviate ("trtllm"); other names come back unchanged. */
-const char *tool_engine(const char *text);
 /* The precision of the checkpoint itself: its own quantization, else "bf16". */
 const char *tool_precision(const opi_llm *llm);
 

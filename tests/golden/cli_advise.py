@@ -19,7 +19,7 @@ class Advise(Cli):
         r = self.ask("--slo", "ttft_p50=20s,itl_p50=200ms")
         self.fits_100(r.out)
         self.assertIn("Recommended:", r.out)
-        self.assertRegex(r.out, r"(?m)^ +1\*? [HA]100-80GB-SXM")
+        self.assertRegex(r.out, r"(?m)^ +\d+\* [HA]100-80GB-SXM")
         self.assertRegex(r.out, r"\d \[[\d .]+ … [\d .]+\]")
         for unit in ("tok/s", "ms", "$/h", "$/Mtok", "P(SLO)"):
             self.assertIn(unit, r.out)
@@ -66,7 +66,7 @@ class Advise(Cli):
         for word in ("value of the output", "nodes", "queue", "failed launches", "SLO violations", "KV-cache saturation",
                      "power", "total", "$/h", "launch prior", "margin:", "facts", "GPU ", "LLM "):
             self.assertIn(word, r.out)
-        terms = dict(re.findall(r"(?m)^    ([a-zA-Z -]+?) +([+-][\d.]+) \$/h", r.out))
+        terms = dict(re.findall(r"(?m)^    ([a-zA-Z -]+?) +([+-][\d.]+) \$/h", r.out.split("launch prior")[0]))
         total = float(terms.pop("total"))
         self.assertAlmostEqual(sum(float(v) for v in terms.values()), total, delta=0.01)
 
@@ -141,7 +141,7 @@ class Advise(Cli):
         r = self.ask("--slo", "ttft_p50=1us", code=3)
         self.assertIn("No recommendation", r.out)
         self.assertIn("SLO", r.err)
-        self.assertRegex(r.out, r"(?m)^ +1  [HA]100")
+        self.assertRegex(r.out, r"(?m)^ +1  [HA]100")  # ranked all the same
         r = self.ask("--slo", "ttft_p50=1us", "--emit", "launch", code=3)
         self.assertEqual(r.out, "")
 
@@ -149,7 +149,7 @@ class Advise(Cli):
         r = self.ask(code=3, inventory=["--inventory", "MI300X-192GB:8"])
         self.assertIn("outside", r.out)
         self.assertIn("Low confidence", r.out)
-        self.assertIn("Would help most:", r.out)
+        self.assertIn("would help most", r.out)
 
     def test_nothing_feasible(self):
         r = self.expect(4, "advise", "--model", MODEL, "--llm", "meta-llama/Llama-3.1-405B-Instruct", "--input", 100, "--output",
@@ -173,7 +173,7 @@ class Advise(Cli):
                            ("H100-80GB-SXM:2.5", "whole"), ("H100-80GB-SXM:1e99", "--inventory"),
                            ("H100-80GB-SXM:eight", "not a number"), ("H100-80GB-SXM:8@0", "--inventory"),
                            ("H100-80GB-SXM:8@", "GPU:count"), ("H100-80GB-SXM:8,,A100-80GB-SXM:8", "empty"),
-                           ("H100-80GB-SXM:8,h100-sxm:8", "twice"), ("H1000:8", "H100"), ("H100:8", "H100-80GB-PCIe")):
+                           ("H100-80GB-SXM:8,h100-sxm:8", "twice"), ("H1000:8", "H100"), ("A100:8", "A100-40GB-PCIe")):
             self.refused("advise", "--model", MODEL, *REQUEST, "--inventory", text, says=word)
 
     def test_more_gpus_than_there_are(self):

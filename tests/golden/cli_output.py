@@ -47,7 +47,7 @@ class Output(Cli):
     def on_terminal(self, *args, env=None):
         main, sub = pty.openpty()
         child = subprocess.Popen([BINARY, *[str(a) for a in args]], stdout=sub, stderr=subprocess.DEVNULL,
-                                 env=dict({k: v for k, v in os.environ.items() if k != "NO_COLOR"}, TERM="xterm", **(env or {})))
+                                 env={**{k: v for k, v in os.environ.items() if k != "NO_COLOR"}, "TERM": "xterm", **(env or {})})
         os.close(sub)
         data = b""
         while select.select([main], [], [], LIMIT_S)[0]:

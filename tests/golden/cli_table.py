@@ -39,8 +39,8 @@ def rows():
                 for precision in ("bf16", "fp8"):
                     if gpu.startswith("A100") and precision == "fp8" or size * BYTES[precision] / tp > 0.75 * memory:
                         continue
-                    for n_in, n_out in ((128, 128), (512, 256), (1024, 256), (1024, 1024), (4096, 512)):
-                        for concurrency in (1, 4, 16, 64, 128):
+                    for n_in, n_out in ((128, 128), (1024, 256), (4096, 512)):
+                        for concurrency in (1, 4, 16, 64):
                             yield model, gpu, tp, precision, n_in, n_out, concurrency
 
 
