@@ -348,11 +348,50 @@ START_TEST(everyday_counts_verdicts)
 }
 END_TEST
 
+/* The model that ships, through the public functions only: useful, and honest about it. */
+START_TEST(everyday_of_the_default_model)
+{
+    opi_model *shipped = NULL;
+    opi_advice *a = NULL;
+    opi_text *text = NULL;
+    opi_error err = {0};
+    opi_candidate c = {.struct_size = sizeof c};
+    size_t w = SIZE_MAX;
+    ck_assert_msg(opi_model_load_default(ctx, &shipped, &err) == OPI_OK, "%s", err.message);
+    ck_assert_msg(opi_evaluate_everyday(ctx, shipped, &text, &err) == OPI_OK, "%s", err.message);
+    opi__json *root = NULL;
+    ck_assert_int_eq(opi__json_parse(opi_text_data(text), opi_text_size(text), "everyday", &root, NULL), OPI_OK);
+    ck_assert_double_ge(number(root, "recommended_share"), 0.6);
+    const opi__json *list = opi__json_get(root, "requests");
+    for (size_t i = 0; i < 60; i++) {
+        const char *verdict = opi__json_string(opi__json_get(opi__json_at(list, i), "verdict"));
+        const char *winner = opi__json_string(opi__json_get(opi__json_at(list, i), "winner"));
+        ck_assert_int_eq(winner != NULL, !strcmp(verdict, "inside") || !strcmp(verdict, "new-combination"));
+    }
+    opi__json_free(root);
+    opi_text_free(text);
+
+    opi_llm oss = {.struct_size = sizeof oss};
+    ck_assert_int_eq(opi_llm_find("openai/gpt-oss-120b", &oss, NULL), OPI_OK);
+    request.llm = &oss;
+    request.output_len = 1024;
+    ck_assert_msg(opi_advise(ctx, shipped, &request, &a, &err) == OPI_OK, "%s", err.message);
+    ck_assert_int_eq(opi_advice_verdict(a, &w), OPI_ADVISE_RECOMMENDED);
+    opi_model_free(shipped); /* the answer does not need the model any more */
+    ck_assert_int_eq(opi_advice_candidate(a, w, &c, NULL), OPI_OK);
+    ck_assert_str_eq(c.config.precision, "fp4"); /* as the checkpoint comes */
+    ck_assert_int_eq(opi_advice_json(a, &text, NULL), OPI_OK);
+    opi_text_free(text);
+    opi_advice_free(a);
+}
+END_TEST
+
 Suite *suite_answer(void)
 {
     Suite *s = suite_create("answer");
     TCase *t = tcase_create("answer");
     tcase_add_checked_fixture(t, setup, teardown);
+    tcase_set_timeout(t, 120);
     tcase_add_test(t, getters);
     tcase_add_test(t, json_document);
     tcase_add_test(t, same_question_same_answer);
@@ -363,6 +402,7 @@ Suite *suite_answer(void)
     tcase_add_test(t, out_of_memory);
     tcase_add_test(t, everyday_is_the_table);
     tcase_add_test(t, everyday_counts_verdicts);
+    tcase_add_test(t, everyday_of_the_default_model);
     suite_add_tcase(s, t);
     return s;
 }
