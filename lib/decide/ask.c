@@ -7,6 +7,7 @@
 #include "decide/utility.h"
 #include "facts/config.h"
 #include "facts/precision.h"
+#include "facts/spelling.h"
 
 #include <math.h>
 #include <string.h>
@@ -180,27 +181,6 @@ static int32_t take_inventory(opi__arena *arena, const opi_advise_request *r, op
     return OPI_OK;
 }
 
-/* One spelling for what is one thing: aliases become the names the measurements use. */
-static const char *canonical(const char *name, int engine)
-{
-    static const char *const alias[][2] = {
-        {"bfloat16", "bf16"}, {"float16", "fp16"}, {"half", "fp16"}, {"float8", "fp8"}, {"fp8_e4m3", "fp8"},
-        {"w8a8", "int8"},     {"nvfp4", "fp4"},    {"mxfp4", "fp4"}, {"w4a16", "int4"},
-    };
-    static const char *const engines[][2] = {
-        {"trtllm", "tensorrt-llm"},
-        {"trt-llm", "tensorrt-llm"},
-        {"tensorrt_llm", "tensorrt-llm"},
-        {"tensorrtllm", "tensorrt-llm"},
-    };
-    const char *const(*table)[2] = engine ? engines : alias;
-    const size_t n = engine ? sizeof engines / sizeof *engines : sizeof alias / sizeof *alias;
-    for (size_t i = 0; i < n; i++)
-        if (opi__equal_nocase(name, table[i][0]))
-            return table[i][1];
-    return name;
-}
-
 static int32_t take_names(opi__arena *arena, const char *const *in, size_t n, int engine, const char ***out, size_t *n_out,
                           opi_error *err)
 {
@@ -219,7 +199,7 @@ static int32_t take_names(opi__arena *arena, const char *const *in, size_t n, in
         if (!engine && !opi__precision_find(in[i]))
             return opi__fail(err, OPI_E_UNKNOWN, (int64_t)i,
                              "\"%s\" is not a precision; known: bf16, fp16, fp8, fp4, int8, int4, awq, gptq, fp32", in[i]);
-        const char *name = canonical(in[i], engine);
+        const char *name = engine ? opi__spell_engine(in[i]) : opi__spell_precision(in[i]);
         char *copy = opi__arena_text(arena, name, strlen(name));
         if (!copy)
             return opi__fail_memory(err, strlen(name) + 1);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "facts/encode.h"
 #include "facts/precision.h"
+#include "facts/spelling.h"
 #include <math.h>
 #include <string.h>
 
@@ -84,10 +85,10 @@ static const char *text(const char *s) { return s ? s : ""; }
 static void categories(const opi_config *c, const char **out) {
     const opi__precision *format = opi__precision_find(c->precision);
     out[OPI__C_GPU] = c->gpu->name;
-    out[OPI__C_PRECISION] = text(c->precision);
-    out[OPI__C_ENGINE] = text(c->engine);
+    out[OPI__C_PRECISION] = text(opi__spell_precision(c->precision));
+    out[OPI__C_ENGINE] = text(opi__spell_engine(c->engine));
     out[OPI__C_FAMILY] = c->llm->family;
-    out[OPI__C_LOAD] = text(c->load_kind);
+    out[OPI__C_LOAD] = text(opi__spell_load(c->load_kind));
     out[OPI__C_ATTENTION] = c->llm->attention;
     out[OPI__C_ARCH] = c->llm->arch;
     out[OPI__C_MODEL] = c->llm->name;

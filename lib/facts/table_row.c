@@ -7,6 +7,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "facts/config.h"
+#include "facts/spelling.h"
 #include "facts/table_build.h"
 #include "facts/table_cell.h"
 
@@ -159,15 +160,9 @@ static void hash_row(opi__row *row, const opi__cells *raw)
 
 /* ---- names ---- */
 
-/* Spellings people use for the names of the table. */
-static const char *const spellings[][2] = {
-    {"float16", "fp16"},         {"half", "fp16"},             {"bfloat16", "bf16"},         {"float8", "fp8"},
-    {"fp8_e4m3", "fp8"},         {"nvfp4", "fp4"},             {"mxfp4", "fp4"},             {"trt", "tensorrt-llm"},
-    {"trtllm", "tensorrt-llm"},  {"trt-llm", "tensorrt-llm"},  {"tensorrt_llm", "tensorrt-llm"},
-};
-
-/* Category in lower case and in the table's spelling; NULL when blank. */
-static int32_t read_category(opi__builder *b, const opi__cells *cells, size_t column, const char **out)
+/* Category in lower case and in the canonical spelling; NULL when blank. */
+static int32_t read_category(opi__builder *b, const opi__cells *cells, size_t column,
+                             const char *(*spell)(const char *), const char **out)
 {
     size_t n = cells->text[column] ? cells->size[column] : 0;
     if (n == 0)
@@ -177,10 +172,7 @@ static int32_t read_category(opi__builder *b, const opi__cells *cells, size_t co
     for (size_t i = 0; i < keep; i++)
         lower[i] = opi__lower(cells->text[column][i]);
     lower[keep] = 0;
-    const char *name = lower;
-    for (size_t i = 0; i < sizeof spellings / sizeof spellings[0]; i++)
-        if (strcmp(lower, spellings[i][0]) == 0)
-            name = spellings[i][1];
+    const char *name = spell(lower);
     *out = opi__builder_text(b, name, strlen(name));
     return *out ? OPI_OK : OPI_E_NOMEM;
 }
@@ -212,11 +204,11 @@ static int32_t read_texts(opi__builder *b, opi__row *row, const opi__cells *cell
     if (status == OPI_OK)
         status = read_text(b, cells, OPI__COL_ENGINE_VERSION, &version);
     if (status == OPI_OK)
-        status = read_category(b, cells, OPI__COL_ENGINE, &c->engine);
+        status = read_category(b, cells, OPI__COL_ENGINE, opi__spell_engine, &c->engine);
     if (status == OPI_OK)
-        status = read_category(b, cells, OPI__COL_PRECISION, &c->precision);
+        status = read_category(b, cells, OPI__COL_PRECISION, opi__spell_precision, &c->precision);
     if (status == OPI_OK)
-        status = read_category(b, cells, OPI__COL_LOAD_KIND, &c->load_kind);
+        status = read_category(b, cells, OPI__COL_LOAD_KIND, opi__spell_load, &c->load_kind);
     if (status == OPI_OK && version[0])
         c->engine_version = version;
     if (status == OPI_OK && !row->source[0]) {

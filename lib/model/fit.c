@@ -20,9 +20,12 @@
 #define MOST_CELL_FOLDS 20
 #define COMBINATION_FOLDS 3
 #define MOST_SCORES 1500 /* a group keeps */
-/* Kinds of held-out combination: a pair of categories, or the LLM itself (-1). */
-static const int combination[][2] = {
-    {OPI__C_GPU, OPI__C_PRECISION_CLASS}, {OPI__C_FAMILY, OPI__C_ENGINE}, {OPI__C_MODEL, -1}};
+/* Kinds of held-out combination: a pair of categories, or one category whole (-1): the LLM, and the family, whose place
+ * the attention kind then takes (model.c, judge_categories). */
+static const int combination[][2] = {{OPI__C_GPU, OPI__C_PRECISION_CLASS},
+                                     {OPI__C_FAMILY, OPI__C_ENGINE},
+                                     {OPI__C_MODEL, -1},
+                                     {OPI__C_FAMILY, -1}};
 #define COMBINATIONS (int)(sizeof combination / sizeof *combination)
 
 typedef struct target_work {
@@ -85,12 +88,17 @@ static size_t split(const fitting *f, const job *j, uint32_t *keep) {
     return n;
 }
 
+static int axis_required(const job *j, int k) {
+    const int *pair = combination[j->kind - 1], axis = opi__seen_axes[k];
+    return axis == OPI__C_FAMILY && pair[0] == OPI__C_FAMILY && pair[1] < 0 ? OPI__C_ATTENTION : axis;
+}
+
 /* A held-out row counts as a new combination only when each of its single values is still among the rows kept. */
-static void mark_seen(const fitting *f, const uint32_t *keep, size_t n, uint8_t *flags, size_t stride) {
+static void mark_seen(const fitting *f, const job *j, const uint32_t *keep, size_t n, uint8_t *flags, size_t stride) {
     memset(flags, 0, stride * OPI__SEEN_KINDS);
     for (size_t i = 0; i < n; i++)
         for (int k = 0; k < OPI__SEEN_KINDS; k++)
-            flags[(size_t)k * stride + (size_t)f->d->code[keep[i] * OPI__CATEGORIES + opi__seen_axes[k]]] = 1;
+            flags[(size_t)k * stride + (size_t)f->d->code[keep[i] * OPI__CATEGORIES + (size_t)axis_required(j, k)]] = 1;
 }
 
 static size_t widest(const opi__dataset *d) {
@@ -102,7 +110,7 @@ static size_t widest(const opi__dataset *d) {
 static void predict_held(fitting *f, const job *j, void *state, const uint32_t *keep, size_t kept, uint8_t *flags) {
     target_work *w = &f->work[j->target];
     size_t stride = widest(f->d);
-    if (j->kind > 0) mark_seen(f, keep, kept, flags, stride);
+    if (j->kind > 0) mark_seen(f, j, keep, kept, flags, stride);
     for (size_t i = 0; i < w->n; i++) {
         size_t row = w->row[i];
         const int32_t *code = &f->d->code[row * OPI__CATEGORIES];
@@ -110,7 +118,7 @@ static void predict_held(fitting *f, const job *j, void *state, const uint32_t *
         int inside = 1;
         if (fold_of(f, j, row) != (uint64_t)j->fold) continue;
         for (int k = 0; k < OPI__SEEN_KINDS && j->kind > 0; k++)
-            inside &= flags[(size_t)k * stride + (size_t)code[opi__seen_axes[k]]];
+            inside &= flags[(size_t)k * stride + (size_t)code[axis_required(j, k)]];
         f->learner->predict(state, &f->d->x[row * OPI__FEATURES], code, &mean, &spread);
         if (j->kind == 0) w->held[i] = mean, w->spread[i] = spread;
         else w->novel[j->kind - 1][i] = inside ? (f->d->y[j->target][row] - mean) / spread : NAN;
@@ -282,7 +290,7 @@ static size_t collect(const fitting *f, int32_t t, scored *out) {
         for (int k = 0; k < COMBINATIONS; k++) {
             if (isnan(w->novel[k][i])) continue;
             s = score(w->novel[k][i], w->head[i], share);
-            for (int level = 0; level < OPI__GROUP_LEVELS; level++)
+            for (int level = OPI__COMBINATION_LEVEL; level < OPI__GROUP_LEVELS; level++)
                 out[n++] = (scored){opi__group_key(OPI__N_COMBINATION, level, code), s};
         }
     }

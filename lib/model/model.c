@@ -59,15 +59,15 @@ static void judge_numbers(const opi__target_model *g, const double *envelope, op
     }
 }
 
-/* Categories never measured are outside. A family whose throughput, say, was never measured though it is in the table (it was
- * launched) counts as a new combination when models of its architecture type were measured: the arithmetic is the same. */
+/* Categories never measured are outside. A family that is in the table (it was launched, say) but was never measured for this
+ * target counts as a new combination when models of its attention kind were: calibrated on families held out whole. */
 static int judge_categories(const opi_model *m, const opi__target_model *g, const int32_t *code, opi__verdict *v) {
     for (int k = 0; k < OPI__SEEN_KINDS; k++) {
         int c = opi__seen_axes[k];
         if (seen(g->seen[c], code[c])) continue;
         v->axis = opi__category_axis(c);
         v->value = v->lo = v->hi = NAN;
-        if (c == OPI__C_FAMILY && seen(m->known[c], code[c]) && seen(g->seen[OPI__C_ARCH], code[OPI__C_ARCH])) {
+        if (c == OPI__C_FAMILY && seen(m->known[c], code[c]) && seen(g->seen[OPI__C_ATTENTION], code[OPI__C_ATTENTION])) {
             v->status = OPI_P_NEW_COMBINATION;
             continue;
         }

@@ -16,6 +16,8 @@ extern const int opi__seen_axes[OPI__SEEN_KINDS];
 /* Novelty a calibration stands for. */
 enum { OPI__N_KNOWN, OPI__N_COMBINATION, OPI__NOVELTIES };
 #define OPI__GROUP_LEVELS 4
+/* Finest level for new combinations: finer groups would each rest on the errors of one or two held-out combinations. */
+#define OPI__COMBINATION_LEVEL 2
 #define OPI__GROUP_LEAST 50 /* scores a group needs to stand alone */
 typedef struct opi__group {
     uint64_t key;

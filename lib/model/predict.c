@@ -188,7 +188,7 @@ static size_t explain_combination(const opi_config *c, const opi_prediction *p, 
     const opi__axis_def *axis = &opi__axes[p->ood_axis];
     const char *target = opi__targets[p->target].title;
     if (p->ood_axis2 < 0)
-        return opi__format(buf, size, "%s %s was never measured for %s, others of its architecture were", axis->title,
+        return opi__format(buf, size, "%s %s was never measured for %s, others with its kind of attention were", axis->title,
                            axis_text(c, p->ood_axis), target);
     char first[64];
     opi__copy_text(first, sizeof first, axis_text(c, p->ood_axis));
