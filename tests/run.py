@@ -36,8 +36,9 @@ def groups(args):
     """The command of each group, by name."""
     build = args.build
     return {
-        "unit": [os.path.join(build, "tests/unit/unit")],
         "golden": python("tests/golden/test_cli.py", os.path.join(build, "tools/omnipilot")),
+        "unit": [os.path.join(build, "tests/unit/unit")],
+        "fuzz": python("tests/fuzz/run.py", "--smoke"),
         "examples": python("tests/embed/examples.py", build),
         "bindings": [args.numpy or sys.executable, "bindings/python/test_omnipilot.py"],
         "alloc": [os.path.join(build, "tests/alloc/alloc")],
@@ -46,7 +47,6 @@ def groups(args):
         "symbols": python("tests/abi/symbols.py", build),
         "layout": python("tests/abi/layout.py"),
         "headers": python("tests/abi/headers.py"),
-        "fuzz": python("tests/fuzz/run.py", "--smoke"),
     }
 
 

@@ -10,19 +10,19 @@
 static char untouched_mark;
 #define UNTOUCHED ((void *)&untouched_mark)
 
-static int32_t settle(int32_t rc, void *out, const char **problem)
+static void settle(int32_t rc, const void *out, const char **problem)
 {
     if (rc < 0 && out != UNTOUCHED)
         *problem = "the output was touched on failure";
     if (rc == OPI_OK && out == UNTOUCHED)
         *problem = "success without an output";
-    return rc;
 }
 
 static int32_t run_context(const char **problem)
 {
     opi_ctx *ctx = UNTOUCHED;
-    int32_t rc = settle(metered_context(&ctx), ctx, problem);
+    int32_t rc = metered_context(&ctx);
+    settle(rc, ctx, problem);
     if (rc == OPI_OK)
         opi_ctx_destroy(ctx);
     return rc;
@@ -45,11 +45,13 @@ static int32_t run_table(const char **problem)
     int32_t rc = metered_context(&ctx);
     if (rc < 0)
         return rc;
-    rc = settle(opi_table_parse(ctx, csv, sizeof csv - 1, NULL, &table, NULL), table, problem);
+    rc = opi_table_parse(ctx, csv, sizeof csv - 1, NULL, &table, NULL);
+    settle(rc, table, problem);
     if (rc == OPI_OK) {
         if (opi_table_rows(table) != 3)
             *problem = "the table has not three rows";
-        rc = settle(opi_table_report(table, &text, NULL), text, problem);
+        rc = opi_table_report(table, &text, NULL);
+        settle(rc, text, problem);
         if (rc == OPI_OK)
             opi_text_free(text);
         opi_table_free(table);
@@ -84,7 +86,8 @@ static int32_t with_model(opi_ctx **ctx, opi_model **model, const char **problem
     if (rc < 0)
         return rc;
     *model = UNTOUCHED;
-    rc = settle(opi_model_load_default(*ctx, model, NULL), *model, problem);
+    rc = opi_model_load_default(*ctx, model, NULL);
+    settle(rc, *model, problem);
     if (rc < 0)
         opi_ctx_destroy(*ctx);
     return rc;
@@ -110,10 +113,12 @@ static int32_t run_save(const char **problem)
     int32_t rc = with_model(&ctx, &model, problem);
     if (rc < 0)
         return rc;
-    rc = settle(opi_model_save_memory(model, &text, NULL), text, problem);
+    rc = opi_model_save_memory(model, &text, NULL);
+    settle(rc, text, problem);
     if (rc == OPI_OK) {
         rc = opi_model_load_memory(ctx, opi_text_data(text), opi_text_size(text), &again, NULL);
-        if (settle(rc, again, problem) == OPI_OK)
+        settle(rc, again, problem);
+        if (rc == OPI_OK)
             opi_model_free(again);
         opi_text_free(text);
     }
@@ -130,7 +135,8 @@ static int32_t run_inspect(const char **problem)
     int32_t rc = with_model(&ctx, &model, problem);
     if (rc < 0)
         return rc;
-    rc = settle(opi_model_inspect(model, &text, NULL), text, problem);
+    rc = opi_model_inspect(model, &text, NULL);
+    settle(rc, text, problem);
     if (rc == OPI_OK)
         opi_text_free(text);
     opi_model_free(model);
@@ -155,9 +161,11 @@ static int32_t run_advise(const char **problem)
     opi_inventory inventory = {.struct_size = sizeof inventory, .gpu = &gpu, .count = 8};
     opi_advise_request request = {.struct_size = sizeof request, .llm = &llm, .input_len = 1024, .output_len = 256,
                                   .concurrency = 64, .inventory = &inventory, .n_inventory = 1};
-    rc = settle(opi_advise(ctx, model, &request, &advice, NULL), advice, problem);
+    rc = opi_advise(ctx, model, &request, &advice, NULL);
+    settle(rc, advice, problem);
     if (rc == OPI_OK) {
-        rc = settle(opi_advice_json(advice, &text, NULL), text, problem);
+        rc = opi_advice_json(advice, &text, NULL);
+        settle(rc, text, problem);
         if (rc == OPI_OK)
             opi_text_free(text);
         opi_advice_free(advice);
@@ -200,10 +208,12 @@ static int32_t run_fit(const char **problem)
     int32_t rc = metered_context(&ctx);
     if (rc < 0)
         return rc;
-    rc = settle(opi_table_parse(ctx, world, size, NULL, &table, NULL), table, problem);
+    rc = opi_table_parse(ctx, world, size, NULL, &table, NULL);
+    settle(rc, table, problem);
     if (rc == OPI_OK) {
         opi_fit_options options = {.struct_size = sizeof options, .threads = 1};
-        rc = settle(opi_model_fit(ctx, table, &options, &model, NULL), model, problem);
+        rc = opi_model_fit(ctx, table, &options, &model, NULL);
+        settle(rc, model, problem);
         if (rc == OPI_OK)
             opi_model_free(model);
         opi_table_free(table);
