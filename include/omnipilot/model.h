@@ -59,7 +59,7 @@ typedef struct opi_evaluate_options {
 OPI_API int32_t opi_evaluate(opi_ctx *ctx, const opi_table *table, const opi_evaluate_options *options, opi_text **out,
                              opi_error *err);
 /** Scores the memory formula: `capacity` is the text of a CSV of engine start-up logs (NULL = none; columns as
- *  docs/accuracy.md), `launches` a table with launch_ok and fail_reason (NULL = none). JSON "memory". */
+ *  docs/memory.md), `launches` a table with launch_ok and fail_reason (NULL = none). JSON "memory". */
 OPI_API int32_t opi_evaluate_memory(opi_ctx *ctx, const char *capacity, size_t capacity_size, const opi_table *launches,
                                     opi_text **out, opi_error *err);
 

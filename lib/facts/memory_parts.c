@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Weights, cache, activation and runtime of the fullest GPU. Constants come from vLLM's start-up logs and documentation
- * (docs/accuracy.md, "Memory"); none is fitted to launches. */
+ * (docs/memory.md); none is fitted to launches. */
 #include "facts/llm.h"
 #include "facts/memory.h"
 

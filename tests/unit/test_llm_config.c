@@ -245,6 +245,46 @@ START_TEST(listed_layers_and_mxfp4)
 }
 END_TEST
 
+START_TEST(layers_by_rule)
+{
+    /* three of four layers see a chunk only; every second one has experts and a shared expert of their width */
+    reads("{\"model_type\":\"llama4\",\"text_config\":{\"model_type\":\"llama4_text\",\"hidden_size\":5120,"
+          "\"intermediate_size\":8192,\"intermediate_size_mlp\":16384,\"num_hidden_layers\":48,"
+          "\"num_attention_heads\":40,\"num_key_value_heads\":8,\"head_dim\":128,\"vocab_size\":202048,"
+          "\"max_position_embeddings\":1048576,\"attention_chunk_size\":8192,\"num_local_experts\":128,"
+          "\"num_experts_per_tok\":1,\"interleave_moe_layer_step\":2}}");
+    same_as_table("meta-llama/Llama-4-Maverick-17B-128E-Instruct");
+    ck_assert_int_eq(m.n_window_layers, 36);
+    /* every fourth layer has a cache */
+    reads("{\"model_type\":\"qwen3_next\",\"hidden_size\":2048,\"num_attention_heads\":16,\"num_key_value_heads\":2,"
+          "\"head_dim\":256,\"num_hidden_layers\":48,\"full_attention_interval\":4,\"num_experts\":512,"
+          "\"num_experts_per_tok\":10,\"moe_intermediate_size\":512,\"shared_expert_intermediate_size\":512,"
+          "\"vocab_size\":151936}");
+    ck_assert_int_eq(m.n_kv_layers, 12);
+    ck_assert_double_eq(m.kv_elems_per_token, 12 * 2 * 2 * 256);
+    ck_assert_double_eq_tol(m.params_b, 80, 3); /* Qwen3-Next-80B */
+    /* layers 4, 12, 20 and 28 of 32 */
+    reads("{\"model_type\":\"jamba\",\"hidden_size\":4096,\"intermediate_size\":14336,\"num_attention_heads\":32,"
+          "\"num_key_value_heads\":8,\"num_hidden_layers\":32,\"attn_layer_period\":8,\"attn_layer_offset\":4,"
+          "\"vocab_size\":65536}");
+    ck_assert_int_eq(m.n_kv_layers, 4);
+    reads("{\"model_type\":\"cohere2\",\"hidden_size\":4096,\"intermediate_size\":14336,\"num_attention_heads\":32,"
+          "\"num_key_value_heads\":8,\"num_hidden_layers\":32,\"sliding_window\":4096,\"vocab_size\":256000,"
+          "\"max_position_embeddings\":131072}");
+    ck_assert_int_eq(m.n_window_layers, 24);
+    /* a window as long as the context is none */
+    reads("{\"model_type\":\"mistral\",\"hidden_size\":64,\"intermediate_size\":128,\"num_attention_heads\":4,"
+          "\"num_hidden_layers\":2,\"vocab_size\":100,\"sliding_window\":4096,\"max_position_embeddings\":4096}");
+    ck_assert_int_eq(m.n_window_layers, 0);
+    ck_assert_int_eq(m.sliding_window, 0);
+    /* layers with experts, listed */
+    reads("{\"model_type\":\"x\",\"hidden_size\":64,\"intermediate_size\":128,\"num_attention_heads\":4,"
+          "\"num_hidden_layers\":4,\"vocab_size\":100,\"num_experts\":8,\"num_experts_per_tok\":2,"
+          "\"moe_intermediate_size\":32,\"moe_layers\":[1,3]}");
+    ck_assert_int_eq(m.n_moe_layers, 2);
+}
+END_TEST
+
 #define SMALL                                                                                                        \
     "\"model_type\":\"llama\",\"hidden_size\":64,\"intermediate_size\":128,\"num_attention_heads\":4,"               \
     "\"num_hidden_layers\":2,\"vocab_size\":100"
@@ -268,6 +308,10 @@ START_TEST(quantizations)
          "\"type\":\"int\"}}},\"kv_cache_scheme\":null}", "int8", 8, NAN},
         {"{\"quant_method\":\"compressed-tensors\",\"config_groups\":{\"group_0\":{\"weights\":{\"num_bits\":4,"
          "\"type\":\"int\"}}}}", "int4", 4, NAN},
+        {"{\"quant_method\":\"modelopt\",\"quant_algo\":\"FP8\"}", "fp8", 8, NAN},
+        {"{\"quant_method\":\"quark\",\"global_quant_config\":{\"weight\":{\"dtype\":\"fp8_e4m3\"}}}", "fp8", 8, NAN},
+        {"{\"quant_method\":\"quark\",\"global_quant_config\":{\"weight\":{\"dtype\":\"fp4\"}}}", "mxfp4", 4, NAN},
+        {"{\"quant_method\":\"quark\",\"global_quant_config\":{\"weight\":{\"dtype\":\"int4\"}}}", "int4", 4, NAN},
         {"{\"quant_method\":\"new-one\",\"bits\":6}", "", 6, NAN},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -351,6 +395,7 @@ Suite *suite_llm_config(void)
     tcase_add_test(c, expert_variants);
     tcase_add_test(c, windows);
     tcase_add_test(c, listed_layers_and_mxfp4);
+    tcase_add_test(c, layers_by_rule);
     tcase_add_test(c, quantizations);
     tcase_add_test(c, refusals_name_the_key_the_value_and_the_limit);
     tcase_add_test(c, arguments);

@@ -247,6 +247,16 @@ START_TEST(what_does_not_divide)
     c = config_of("llama-3.1-8b", "H100", "bf16", 2);
     c.n_gpus = 7;
     does_not_divide(&c, "7 GPUs are not tp 2");
+    c = config_of("chatglm2-6b", "H100", "bf16", 1);
+    llm.n_kv_heads = 3;
+    llm.n_heads = 24;
+    c.tp = 4;
+    does_not_divide(&c, "tp 4 is not a multiple of the 3 KV heads it must replicate");
+    c = config_of("Qwen/Qwen2-7B", "Gaudi2", "bf16", 8); /* 28 heads on 8: DeepSpeed spreads them unevenly, and did */
+    c.max_context = 2048;
+    c.engine = "deepspeed";
+    fits(&c);
+    ck_assert_int_eq(m.fits, 1);
     c = config_of("falcon-7b", "H100", "bf16", 71); /* one KV head is replicated at any TP */
     fits(&c);
     ck_assert_int_eq(m.fits, 1);
@@ -299,6 +309,17 @@ START_TEST(experts_spread_over_their_ranks)
     ck_assert_double_eq_tol(m.weights_gib, 626, 2); /* 671 billion 8-bit weights, 16-bit embeddings */
     ck_assert_double_lt(spread, 100);
     ck_assert_double_gt(spread, m.weights_gib / 8); /* attention and shared experts are whole on each */
+    /* TensorRT-LLM states the two factors: 4 GPUs as 2 x 2 hold a quarter of the experts each, and so does TP 4. */
+    c = config_of("mixtral-8x7b", "A100-40GB-SXM", "fp16", 2);
+    c.max_context = 2048;
+    c.n_gpus = 4;
+    c.ep = 2;
+    fits(&c);
+    double factors = m.weights_gib;
+    c.tp = 4;
+    c.ep = 0;
+    fits(&c);
+    ck_assert_double_eq_tol(factors, m.weights_gib, 1.0);
 }
 END_TEST
 
@@ -346,6 +367,32 @@ START_TEST(engines_reserve_differently)
     c.engine_version = "0.10.1"; /* sorted all logits of 1024 sequences: 4.8 GiB in its log (llm-d) */
     fits(&c);
     ck_assert_double_eq_tol(m.activation_gib, 4.8, 0.25);
+}
+END_TEST
+
+START_TEST(facts_the_formula_lacks)
+{
+    /* A hybrid has layers of another size: experts from the active share, the rest from the stated total. */
+    opi_config c = config_of("Qwen/Qwen3.5-397B-A17B", "B300", "fp8", 8);
+    c.max_context = 8192;
+    fits(&c);
+    ck_assert_double_eq_tol(m.weights_gib, (397e9 + 2.0 * 248320 * 4096) / 8 / 1073741824, 0.5);
+    ck_assert_double_eq(m.kv_bytes_per_token, 15 * 2 * 1 * 256 * 2); /* 15 of 60 layers keep a cache */
+    /* the checkpoint's own bits */
+    c = config_of("llama-3.1-8b", "H100", NULL, 1);
+    c.max_context = 2048;
+    llm.weight_bits = 3;
+    llm.kv_bits = 8;
+    fits(&c);
+    ck_assert_double_eq(m.kv_bytes_per_token, 32 * 2 * 8 * 128);
+    ck_assert_double_lt(m.weights_gib, 5.1);
+    ck_assert_double_gt(m.weights_gib, 4.5);
+    llm.weight_bits = llm.kv_bits = NAN;
+    fits(&c);
+    double usual = m.margin_gib;
+    c.engine = "an engine of 2030"; /* nothing is known of it: as vLLM */
+    fits(&c);
+    ck_assert_double_eq(m.margin_gib, usual);
 }
 END_TEST
 
@@ -428,6 +475,9 @@ START_TEST(the_report)
     ck_assert_int_eq(opi_evaluate_memory(ctx, bad, strlen(bad), NULL, &text, &err), OPI_E_FORMAT);
     ck_assert_ptr_nonnull(strstr(err.message, "line 2, column weights_gib_per_gpu: \"thick\" is not a number"));
     ck_assert_int_eq(opi_evaluate_memory(ctx, NULL, 0, NULL, &text, &err), OPI_E_INVALID);
+    ck_assert_int_eq(opi_evaluate_memory(ctx, "", 0, NULL, &text, &err), OPI_E_FORMAT);
+    ck_assert_int_eq(opi_evaluate_memory(NULL, capacity, 1, NULL, &text, &err), OPI_E_INVALID);
+    ck_assert_int_eq(opi_evaluate_memory(ctx, capacity, 1, NULL, NULL, &err), OPI_E_INVALID);
     ck_assert_ptr_null(text);
     opi_table_free(table);
     opi_ctx_destroy(ctx);
@@ -450,6 +500,7 @@ Suite *suite_memory(void)
     tcase_add_test(c, experts_spread_over_their_ranks);
     tcase_add_test(c, a_whole_batch_without_pages);
     tcase_add_test(c, engines_reserve_differently);
+    tcase_add_test(c, facts_the_formula_lacks);
     tcase_add_test(c, absurd_numbers_are_refused);
     tcase_add_test(c, the_report);
     suite_add_tcase(s, c);
