@@ -66,7 +66,8 @@ OPI_API size_t opi_llm_count(void);
 OPI_API int32_t opi_llm_at(size_t index, opi_llm *out, opi_error *err);
 OPI_API int32_t opi_llm_find(const char *name, opi_llm *out, opi_error *err);
 /** Reads a Hugging Face config.json (nested text_config, MLA, sliding window, MoE variants, quantization_config).
- *  `name` names the result (may be NULL: taken from _name_or_path or model_type). Errors: OPI_E_FORMAT, OPI_E_RANGE. */
+ *  `name` names the result (may be NULL: taken from _name_or_path or model_type). Errors: OPI_E_FORMAT, OPI_E_RANGE,
+ *  OPI_E_UNSUPPORTED (encoder-decoders). */
 OPI_API int32_t opi_llm_from_config(opi_ctx *ctx, const char *json, size_t size, const char *name, opi_llm *out,
                                     opi_error *err);
 
