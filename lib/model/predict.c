@@ -187,7 +187,7 @@ static size_t explain_outside(const opi_config *c, const opi_prediction *p, char
 static size_t explain_combination(const opi_config *c, const opi_prediction *p, char *buf, size_t size) {
     const opi__axis_def *axis = &opi__axes[p->ood_axis];
     const char *target = opi__targets[p->target].title;
-    if (p->ood_axis2 < 0)
+    if (p->ood_axis2 < 0 || p->ood_axis2 >= (int32_t)opi__axis_total())
         return opi__format(buf, size, "%s %s was never measured for %s, others with its kind of attention were", axis->title,
                            axis_text(c, p->ood_axis), target);
     char first[64];
