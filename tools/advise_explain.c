@@ -7,7 +7,7 @@
 #include "predict.h"
 
 #include <math.h>
-#include <string.h>
+#include <stdlib.h>
 
 static void term(const char *name, double v, const char *note) {
     char num[OUT_NUM];
@@ -64,40 +64,22 @@ static void fact(const char *kind, const char *name, uint32_t flags, const char 
     out_wrap(4, 6, line);
 }
 
-/* Why a prediction is not inside; physics-only targets all have the same reason. */
-static void reasons(const advise_view *v, size_t rank, const opi_candidate *c) {
-    size_t physics = 0;
-    char why[512];
-    for (size_t k = 0; k < opi_target_count(); k++) {
-        opi_prediction p;
-        if (!advise_prediction(v, rank, c, k, &p) || p.status == OPI_P_OK) {
-            continue;
-        }
-        if (p.status == OPI_P_UNCALIBRATED) {
-            physics++;
-            continue;
-        }
-        opi_predict_reason(v->model, &c->config, &p, why, sizeof why);
-        out_puts("    ");
-        out_wrap(4, 6, why);
-    }
-    if (physics) {
-        out_printf("    physics only: too few measured rows for %zu targets, so no interval\n", physics);
-    }
-}
-
 static void predictions(const advise_view *v, size_t rank, const opi_candidate *c) {
     static const char *const heads[] = {"target", "median and interval", "unit", "support", ">calibrated on"};
     out_table *t = out_table_new(heads, 5);
+    size_t count = opi_target_count(), n = 0, *target = tool_alloc(count, sizeof *target);
+    opi_prediction *all = tool_alloc(count, sizeof *all);
     char cell[4 * OUT_NUM];
     int style;
-    for (size_t k = 0; k < opi_target_count(); k++) {
+    for (size_t k = 0; k < count; k++) {
         opi_target_info info = {.struct_size = sizeof info};
         opi_prediction p;
         opi_target_at(k, &info, NULL);
         if (!advise_prediction(v, rank, c, k, &p)) {
             continue;
         }
+        all[n] = p;
+        target[n++] = k;
         out_cell(t, info.title);
         out_cell(t, out_interval(cell, p.p50, p.lo, p.hi));
         out_cell(t, info.unit);
@@ -106,7 +88,9 @@ static void predictions(const advise_view *v, size_t rank, const opi_candidate *
         out_cell(t, p.calibration_rows ? out_human(cell, p.calibration_rows, 8) : "-");
     }
     out_table_end(t, 4);
-    reasons(v, rank, c);
+    predict_reasons(v->model, &c->config, all, target, n, 4);
+    free(all);
+    free(target);
 }
 
 static void support(const advise_view *v, const opi_candidate *c) {

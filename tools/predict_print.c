@@ -165,24 +165,46 @@ static void target_row(out_table *t, const opi_prediction *p, size_t target) {
     }
 }
 
-static void reasons(const predict_job *job, const opi_config *c, const opi_prediction *p) {
-    char said[8][512], text[512];
-    size_t n = 0;
-    for (size_t i = 0; i < job->n_targets; i++) {
-        size_t k = 0;
-        if (p[i].status == OPI_P_OK || p[i].status == OPI_P_UNCALIBRATED) {
-            continue;
+/* Same verdict for the same reason: told once. */
+static int alike(const opi_prediction *a, const opi_prediction *b) {
+    return a->status == b->status && a->ood_axis == b->ood_axis && a->ood_axis2 == b->ood_axis2;
+}
+
+static int needs_reason(const opi_prediction *p) {
+    return p->status != OPI_P_OK && p->status != OPI_P_UNCALIBRATED;
+}
+
+/* The targets of `p` that are like number i and come after it, by title: " (also: TTFT p95, ITL p50)". */
+static void add_alike(char *buf, size_t cap, const opi_prediction *p, const size_t *targets, size_t i, size_t count) {
+    size_t n = strlen(buf), named = 0;
+    for (size_t k = i + 1; k < count && n < cap; k++) {
+        if (needs_reason(&p[k]) && alike(&p[i], &p[k])) {
+            n += (size_t)snprintf(buf + n, cap - n, "%s%s", named++ ? ", " : " (also: ", target_info(targets[k]).title);
         }
-        reason_of(job, c, &p[i], text, sizeof text);
-        while (k < n && strcmp(said[k], text) != 0) {
+    }
+    if (named && n < cap) {
+        snprintf(buf + n, cap - n, ")");
+    }
+}
+
+void predict_reasons(const opi_model *model, const opi_config *c, const opi_prediction *p, const size_t *targets,
+                     size_t count, size_t indent) {
+    for (size_t i = 0; i < count; i++) {
+        char text[1024];
+        size_t k = 0;
+        while (k < i && !alike(&p[k], &p[i])) {
             k++;
         }
-        if (k < n || n == 8 || !*text) {
+        if (!needs_reason(&p[i]) || k < i) {
             continue;
         }
-        strcpy(said[n++], text);
-        out_printf("%s: ", predict_verdict(p[i].status, NULL));
-        out_wrap(strlen(predict_verdict(p[i].status, NULL)) + 2, 2, text);
+        const char *word = predict_verdict(p[i].status, NULL);
+        opi_predict_reason(model, c, &p[i], text, 512);
+        if (p[i].status != OPI_P_INFEASIBLE && p[i].status != OPI_P_ERROR) {
+            add_alike(text, sizeof text, p, targets, i, count);
+        }
+        out_printf("%*s%s: ", (int)indent, "", word);
+        out_wrap(indent + out_columns(word) + 2, indent + 2, text);
     }
 }
 
@@ -215,16 +237,17 @@ void predict_print_one(const predict_job *job, const opi_config *config, const o
     opi_memory m = {.struct_size = sizeof m};
     out_printf("%s%s%s on %s\n%s\n\n", out_on(OUT_BOLD), config->llm->name, out_off(),
                config_where(where, sizeof where, config), config_load(load, sizeof load, config));
+    if (p[0].status == OPI_P_INFEASIBLE || p[0].status == OPI_P_ERROR) { /* no numbers: only why */
+        predict_reasons(job->model, config, p, job->targets, job->n_targets, 0);
+        return;
+    }
     out_table *t = out_table_new(heads, sizeof heads / sizeof heads[0]);
     for (size_t i = 0; i < job->n_targets; i++) {
         target_row(t, &p[i], job->targets[i]);
     }
     out_table_end(t, 0);
     out_puts("\n");
-    reasons(job, config, p);
-    if (p[0].status == OPI_P_INFEASIBLE) {
-        return;
-    }
+    predict_reasons(job->model, config, p, job->targets, job->n_targets, 0);
     if (!opi_memory_fit(config, &m, NULL)) {
         char line[200];
         snprintf(line, sizeof line, "Memory: %.1f of %.1f GiB per GPU for weights, margin %+.1f GiB ('omnipilot memory' has the "

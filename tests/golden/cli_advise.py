@@ -21,7 +21,7 @@ class Advise(Cli):
         self.assertIn("Recommended:", r.out)
         self.assertRegex(r.out, r"(?m)^ +\d+\* [HA]100-80GB-SXM")
         self.assertRegex(r.out, r"\d \[[\d .]+ … [\d .]+\]")
-        for unit in ("tok/s", "ms", "$/h", "$/Mtok", "P(SLO)"):
+        for unit in ("tokens/s", "ms", "$/h", "$/Mtok", "P(SLO)"):
             self.assertIn(unit, r.out)
         self.assertIn("Rests on:", r.out)
         self.assertIn("Intervals: 80 %, for held-out cells of measured sites", r.out)
@@ -68,6 +68,7 @@ class Advise(Cli):
             self.assertIn(word, r.out)
         terms = dict(re.findall(r"(?m)^    ([a-zA-Z -]+?) +([+-][\d.]+) \$/h", r.out.split("launch prior")[0]))
         total = float(terms.pop("total"))
+        self.assertEqual(float(terms.pop("ranked by")), total)  # no risk taken off
         self.assertAlmostEqual(sum(float(v) for v in terms.values()), total, delta=0.01)
 
     def test_emit_launch(self):

@@ -119,13 +119,13 @@ class Fit(Cli):
 
 class Evaluate(Cli):
     def test_table(self):
-        r = self.expect(0, "evaluate", "--table", path("train.csv"))
+        r = self.expect(0, "evaluate", "--table", path("evaluate.csv"))
         self.fits_100(r.out)
         for word in ("ttft_ms_p50", "median %", "cover %", "top-1 %", "cheapest"):
             self.assertIn(word, r.out)
 
     def test_json(self):
-        doc = json.loads(self.expect(0, "evaluate", "--table", path("train.csv"), "--by-mix", "--json").out)
+        doc = json.loads(self.expect(0, "evaluate", "--table", path("evaluate.csv"), "--by-mix", "--json").out)
         one = doc["targets"]["throughput_out_tok_s"]
         for key in ("n", "median_ape", "mape", "p90_ape", "r2_log", "pinball", "coverage", "width_log", "groups"):
             self.assertIn(key, one)

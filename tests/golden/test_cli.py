@@ -29,6 +29,7 @@ def main():
         return 1
     cli_case.write("train.csv", cli_table.table())
     cli_case.write("large.csv", cli_table.table(copies=6))
+    cli_case.write("evaluate.csv", cli_table.table(targets=["throughput_out_tok_s", "ttft_ms_p50"]))
     fitted = cli_case.run("fit", "--table", cli_case.path("train.csv"), "--out", cli_case.MODEL)
     if fitted.code:
         print("FAIL the small model could not be fitted: %s" % fitted)
