@@ -42,13 +42,12 @@ static int32_t facts(const opi_config *c, opi_error *err) {
     if (!(c->llm->params_b > 0) || !(c->llm->params_b < 1e6))
         return opi__fail(err, OPI_E_RANGE, -1, "LLM %s: params_b = %.6g: must be above 0 and below 1e6", c->llm->name,
                          c->llm->params_b);
-    if (!(c->gpu->mem_gb > 0) || !(c->gpu->fp16_tflops > 0))
-        return opi__fail(err, OPI_E_INVALID, -1, "GPU %s: memory or FLOP/s is not known, nothing can be computed",
-                         c->gpu->name);
+    if (!(c->gpu->mem_gb > 0))
+        return opi__fail(err, OPI_E_INVALID, -1, "GPU %s: its memory is not known, nothing can be computed", c->gpu->name);
     return OPI_OK;
 }
 
-int32_t opi__config_take(const opi_config *in, opi_config *out, opi_error *err) {
+int32_t opi__config_take_memory(const opi_config *in, opi_config *out, opi_error *err) {
     opi_config c;
     int32_t status = opi__take(&c, sizeof c, in, "opi_config", err);
     if (!status) status = facts(&c, err);
@@ -61,6 +60,15 @@ int32_t opi__config_take(const opi_config *in, opi_config *out, opi_error *err) 
     if (!status) status = number("weight_bits", c.weight_bits, 64, err);
     if (!status) status = number("kv_bits", c.kv_bits, 64, err);
     if (!status) status = number("mem_util", c.mem_util, 1, err);
+    if (!status) *out = c;
+    return status;
+}
+
+int32_t opi__config_take(const opi_config *in, opi_config *out, opi_error *err) {
+    opi_config c;
+    int32_t status = opi__config_take_memory(in, &c, err);
+    if (!status && !(c.gpu->fp16_tflops > 0))
+        status = opi__fail(err, OPI_E_INVALID, -1, "GPU %s: its FLOP/s are not known, no time can be computed", c.gpu->name);
     if (!status) *out = c;
     return status;
 }

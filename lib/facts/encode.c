@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "facts/encode.h"
+#include "base/text.h"
 #include "facts/precision.h"
 #include "facts/spelling.h"
 #include <math.h>
@@ -82,7 +83,14 @@ static double version(const char *s) {
 
 static const char *text(const char *s) { return s ? s : ""; }
 
-static void categories(const opi_config *c, const char **out) {
+static const char *shape_of(const opi_llm *m, char *buf, size_t size) {
+    if (m->n_layers <= 0 || m->hidden_size <= 0) return m->name;
+    opi__format(buf, size, "%s %dx%d%s", m->family, (int)m->n_layers, (int)m->hidden_size, m->is_moe ? " moe" : "");
+    return buf;
+}
+
+static void categories(const opi_config *c, opi__encoded *e) {
+    const char **out = e->category;
     const opi__precision *format = opi__precision_find(c->precision);
     out[OPI__C_GPU] = c->gpu->name;
     out[OPI__C_PRECISION] = text(opi__spell_precision(c->precision));
@@ -94,6 +102,7 @@ static void categories(const opi_config *c, const char **out) {
     out[OPI__C_MODEL] = c->llm->name;
     out[OPI__C_VERSION] = text(c->engine_version);
     out[OPI__C_PRECISION_CLASS] = format ? format->cls : text(c->precision);
+    out[OPI__C_SHAPE] = shape_of(c->llm, e->shape, sizeof e->shape);
 }
 
 static void bases(const opi__physics *p, double *base) {
@@ -120,7 +129,7 @@ void opi__encode(const opi_config *c, opi__encoded *out) {
     memcpy(out->number, number, sizeof number);
     for (int i = 0; i < OPI__NUMBERS; i++)
         if (isinf(out->number[i])) out->number[i] = NAN;
-    categories(c, out->category);
+    categories(c, out);
     out->envelope[OPI__E_PARAMS] = m->params_b;
     out->envelope[OPI__E_ACTIVE] = p.active / 1e9;
     out->envelope[OPI__E_CONTEXT] = c->input_len > 0 || c->output_len > 0 ? c->input_len + c->output_len : NAN;
@@ -139,7 +148,7 @@ static int32_t axis_named(const char *name) {
 
 int32_t opi__category_axis(int category) {
     static const char *const name[OPI__CATEGORIES] = {"gpu",       "precision", "engine", "family",         "load_kind",
-                                                      "attention", "arch",      "model",  "engine_version", "precision"};
+                                                      "attention", "arch",      "model",  "engine_version", "precision", "model"};
     return axis_named(name[category]);
 }
 

@@ -19,6 +19,7 @@ enum {
     OPI__C_MODEL = OPI__TREE_CATEGORIES,
     OPI__C_VERSION,
     OPI__C_PRECISION_CLASS,
+    OPI__C_SHAPE, /* family, layers, width: base and instruct checkpoints of one architecture are one LLM here */
     OPI__CATEGORIES
 };
 /* Numeric axes of the support envelope, in the paper's order; all but tp and bits on a log scale. */
@@ -26,7 +27,8 @@ enum { OPI__E_PARAMS, OPI__E_ACTIVE, OPI__E_CONTEXT, OPI__E_CONCURRENCY, OPI__E_
 
 typedef struct opi__encoded {
     float number[OPI__NUMBERS];           /* NaN = not stated or not known */
-    const char *category[OPI__CATEGORIES]; /* "" = not stated; pointers into the configuration's own strings */
+    const char *category[OPI__CATEGORIES]; /* "" = not stated; pointers into the configuration's own strings, or `shape` */
+    char shape[64];
     double envelope[OPI__ENVELOPE];       /* raw units; NaN = not stated */
     double base[OPI__T_COUNT];            /* log of the physics value each residual is taken from */
 } opi__encoded;

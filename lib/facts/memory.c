@@ -82,7 +82,7 @@ int32_t opi_memory_fit(const opi_config *config, opi_memory *out, opi_error *err
     opi__plan plan;
     opi__storage storage;
     opi_memory m = {.struct_size = sizeof m};
-    int32_t status = opi__config_take(config, &c, err);
+    int32_t status = opi__config_take_memory(config, &c, err);
     if (!status)
         status = opi__storage_of(&c, &storage, err);
     if (status)

@@ -30,7 +30,8 @@ typedef struct grower {
     size_t n;
     int n_out;
     double *pred, *grad, *scratch, *pool;
-    uint32_t *index, *spare;
+    uint32_t *index, *spare, *rest; /* sampled rows by leaf; scratch; rows the tree did not sample */
+    size_t n_rest;
     uint16_t *column;
     size_t n_columns, hist_size;
     part *parts;
@@ -50,7 +51,7 @@ static size_t hist_doubles(const opi__boost_params *p, size_t n_features) {
 
 size_t opi__boost_workspace(const opi__boost_params *p, size_t n, size_t n_features) {
     size_t out = (size_t)outputs(p);
-    return 2 * padded(n * out * sizeof(double)) + padded(n * sizeof(double)) + 2 * padded(n * sizeof(uint32_t)) +
+    return 2 * padded(n * out * sizeof(double)) + padded(n * sizeof(double)) + 3 * padded(n * sizeof(uint32_t)) +
            padded(n_features * sizeof(uint16_t)) + padded(2 * (size_t)p->leaves * sizeof(part)) +
            padded(((size_t)p->leaves + 1) * hist_doubles(p, n_features) * sizeof(double)) + 64;
 }
@@ -255,8 +256,11 @@ static size_t sample(grower *g) {
     g->hist_size = taken * OPI__BINS * (size_t)(g->n_out + 1);
     size_t rows = (size_t)(g->p->row_share * (double)g->n + .5), m = 0;
     if (rows < 1) rows = 1;
-    for (size_t i = 0; i < g->n; i++)
+    g->n_rest = 0;
+    for (size_t i = 0; i < g->n; i++) {
         if (opi__rng_uniform(&g->rng) * (double)(g->n - i) < (double)(rows - m)) g->index[m++] = (uint32_t)i;
+        else g->rest[g->n_rest++] = (uint32_t)i;
+    }
     return m;
 }
 
@@ -318,13 +322,22 @@ static uint32_t emit(grower *g, int32_t k, opi__forest *out) {
     return 1 + left + emit(g, p->right, out);
 }
 
-static void update(grower *g) {
-    for (size_t i = 0; i < g->n; i++) {
+static void add_output(grower *g, size_t i, const part *leaf) {
+    for (int o = 0; o < g->n_out; o++) g->pred[i * (size_t)g->n_out + (size_t)o] += (double)leaf->output[o];
+}
+
+/* Sampled rows lie sorted by leaf already; only the others walk the tree. */
+static void update(grower *g, int32_t n_parts) {
+    for (int32_t k = 0; k < n_parts; k++)
+        for (size_t j = g->parts[k].begin; j < g->parts[k].end && g->parts[k].left < 0; j++)
+            add_output(g, g->index[j], &g->parts[k]);
+    for (size_t r = 0; r < g->n_rest; r++) {
+        size_t i = g->rest[r];
         const uint8_t *code = &g->bins->code[(size_t)g->row[i] * g->bins->n_features];
         int32_t k = 0;
         while (g->parts[k].left >= 0)
             k = goes_left(g->bins, &g->parts[k].best, code) ? g->parts[k].left : g->parts[k].right;
-        for (int o = 0; o < g->n_out; o++) g->pred[i * (size_t)g->n_out + (size_t)o] += (double)g->parts[k].output[o];
+        add_output(g, i, &g->parts[k]);
     }
 }
 
@@ -338,6 +351,7 @@ uint32_t opi__boost_fit(const opi__boost_params *p, const opi__bins *bins, const
     g.scratch = carve(&at, n * sizeof(double));
     g.index = carve(&at, n * sizeof(uint32_t));
     g.spare = carve(&at, n * sizeof(uint32_t));
+    g.rest = carve(&at, n * sizeof(uint32_t));
     g.column = carve(&at, bins->n_features * sizeof(uint16_t));
     g.parts = carve(&at, 2 * (size_t)p->leaves * sizeof(part));
     g.pool = carve(&at, ((size_t)p->leaves + 1) * hist_doubles(p, bins->n_features) * sizeof(double));
@@ -356,7 +370,7 @@ uint32_t opi__boost_fit(const opi__boost_params *p, const opi__bins *bins, const
         if (parts < 2) continue; /* this sample of columns separates nothing; another may */
         emit(&g, 0, out);
         out->root[++out->n_trees] = out->n_nodes;
-        update(&g);
+        update(&g, parts);
     }
     return out->n_trees;
 }

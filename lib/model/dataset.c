@@ -30,14 +30,17 @@ void opi__feature_row(const opi__names *names, const opi__encoded *e, float *x, 
 
 static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 
-static int32_t names_build(opi_ctx *ctx, const char **all, size_t n, opi__names *out) {
-    out->name = opi__alloc(ctx, n, sizeof *out->name);
+/* Sorted, without repeats, copied: a name may lie in a row's own encoding. */
+static int32_t names_build(opi__dataset *d, const char **all, size_t n, opi__names *out) {
+    out->name = opi__alloc(d->ctx, n, sizeof *out->name);
     if (!out->name) return OPI_E_NOMEM;
     memcpy(out->name, all, n * sizeof *all);
     if (n) qsort(out->name, n, sizeof *out->name, by_text);
     out->n = 0;
     for (size_t i = 0; i < n; i++)
         if (out->n == 0 || strcmp(out->name[i], out->name[out->n - 1])) out->name[out->n++] = out->name[i];
+    for (uint32_t i = 0; i < out->n; i++)
+        if (!(out->name[i] = opi__arena_text(&d->arena, out->name[i], strlen(out->name[i])))) return OPI_E_NOMEM;
     return OPI_OK;
 }
 
@@ -47,11 +50,11 @@ static int32_t collect_names(opi__dataset *d, const opi__encoded *encoded) {
     int32_t status = all ? OPI_OK : OPI_E_NOMEM;
     for (int c = 0; c < OPI__CATEGORIES && !status; c++) {
         for (size_t i = 0; i < d->n; i++) all[i] = encoded[i].category[c];
-        status = names_build(d->ctx, all, d->n, &d->names[c]);
+        status = names_build(d, all, d->n, &d->names[c]);
     }
     if (!status) {
         for (size_t i = 0; i < d->n; i++) all[i] = d->table->rows[d->row[i]].source;
-        status = names_build(d->ctx, all, d->n, &d->sources);
+        status = names_build(d, all, d->n, &d->sources);
     }
     opi__free(d->ctx, all);
     return status;
@@ -100,6 +103,7 @@ int32_t opi__dataset_build(opi_ctx *ctx, const opi_table *table, int by_mix, opi
     memset(d, 0, sizeof *d);
     d->ctx = ctx;
     d->table = table;
+    opi__arena_init(&d->arena, ctx);
     d->row = opi__alloc(ctx, table->n, sizeof *d->row);
     int32_t status = encoded && d->row ? OPI_OK : OPI_E_NOMEM;
     for (size_t i = 0; i < table->n && !status; i++) {
@@ -137,6 +141,7 @@ void opi__dataset_free(opi__dataset *d) {
         opi__free(ctx, d->base[t]);
         opi__free(ctx, d->y[t]);
     }
+    opi__arena_free(&d->arena);
     opi__free(ctx, d->sources.name);
     opi__free(ctx, d->row);
     opi__free(ctx, d->x);

@@ -19,6 +19,7 @@ typedef struct opi__dataset {
     opi_ctx *ctx;
     const opi_table *table;
     size_t n;                 /* usable rows (launched, facts complete) */
+    opi__arena arena;         /* the names */
     uint32_t *row;            /* [n] of the table */
     opi__names names[OPI__CATEGORIES];
     float *x;                 /* n x OPI__FEATURES: numbers, then codes of the tree categories */

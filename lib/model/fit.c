@@ -7,37 +7,19 @@
 #include "base/parallel.h"
 #include "base/rng.h"
 #include "base/status.h"
-#include "learn/conformal.h"
 #include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Residuals of held-out cells come from models that miss a fold of the cells the final one has: few folds would calibrate for
- * a poorer model than the one shipped (intervals covered 89 % instead of 80 % with five). Small tables can afford more. */
-#define MANY_ROWS 3000
-#define CELL_FOLDS(n) ((n) < MANY_ROWS ? 20 : 10)
-#define MOST_CELL_FOLDS 20
 #define COMBINATION_FOLDS 3
-#define MOST_SCORES 1500 /* a group keeps */
 /* Kinds of held-out combination: a pair of categories, or one category whole (-1): the LLM, and the family, whose place
  * the attention kind then takes (model.c, judge_categories). */
 static const int combination[][2] = {{OPI__C_GPU, OPI__C_PRECISION_CLASS},
                                      {OPI__C_FAMILY, OPI__C_ENGINE},
-                                     {OPI__C_MODEL, -1},
+                                     {OPI__C_SHAPE, -1},
                                      {OPI__C_FAMILY, -1}};
-#define COMBINATIONS (int)(sizeof combination / sizeof *combination)
-
-typedef struct target_work {
-    uint32_t *row; /* [n] dataset rows with this target */
-    size_t n;
-    double *held;  /* [n] location from the fold that held the row's cell out, then its spread */
-    double *spread;
-    double *novel[COMBINATIONS]; /* [n] standardized residual with the row's combination held out; NaN where that leaves the
-                                    row outside */
-    double *z;     /* [dataset n] standardized residual of the held-out location, for the head */
-    double (*head)[3]; /* [n] held-out head outputs */
-} target_work;
+_Static_assert(sizeof combination / sizeof *combination == OPI__NOVEL_KINDS, "work has an array a kind");
 
 /* One unit of parallel work. kind -1: all rows; 0: cells; 1 …: combination kind - 1. stage 1: heads. */
 typedef struct job {
@@ -50,8 +32,8 @@ typedef struct fitting {
     const opi__fit_settings *s;
     const opi__learner *learner;
     opi_model *m;
-    target_work work[OPI__T_COUNT];
-    job jobs[OPI__T_COUNT * (1 + MOST_CELL_FOLDS + COMBINATIONS * COMBINATION_FOLDS)];
+    opi__target_work work[OPI__T_COUNT];
+    job jobs[OPI__T_COUNT * (1 + OPI__MOST_CELL_FOLDS + OPI__NOVEL_KINDS * COMBINATION_FOLDS)];
     size_t n_jobs, offset, total;
     atomic_size_t done;
     atomic_int canceled, status;
@@ -73,7 +55,7 @@ static void step(fitting *f, const char *stage) {
 
 static uint64_t fold_of(const fitting *f, const job *j, size_t i) {
     const int32_t *code = &f->d->code[i * OPI__CATEGORIES];
-    if (j->kind == 0) return opi__mix64(f->d->cell[i] ^ opi__mix64(f->s->seed + 1)) % CELL_FOLDS(f->work[j->target].n);
+    if (j->kind == 0) return opi__cell_fold(f->d->cell[i], f->s->seed, f->work[j->target].n);
     const int *pair = combination[j->kind - 1];
     uint64_t key = opi__pair(code[pair[0]], pair[1] < 0 ? 0 : code[pair[1]]);
     return opi__mix64(opi__mix64(key) + f->s->seed + (uint64_t)j->kind) % COMBINATION_FOLDS;
@@ -81,7 +63,7 @@ static uint64_t fold_of(const fitting *f, const job *j, size_t i) {
 
 /* Rows outside the fold into `keep`; returns how many. */
 static size_t split(const fitting *f, const job *j, uint32_t *keep) {
-    const target_work *w = &f->work[j->target];
+    const opi__target_work *w = &f->work[j->target];
     size_t n = 0;
     for (size_t i = 0; i < w->n; i++)
         if (j->kind < 0 || fold_of(f, j, w->row[i]) != (uint64_t)j->fold) keep[n++] = w->row[i];
@@ -108,7 +90,7 @@ static size_t widest(const opi__dataset *d) {
 }
 
 static void predict_held(fitting *f, const job *j, void *state, const uint32_t *keep, size_t kept, uint8_t *flags) {
-    target_work *w = &f->work[j->target];
+    opi__target_work *w = &f->work[j->target];
     size_t stride = widest(f->d);
     if (j->kind > 0) mark_seen(f, j, keep, kept, flags, stride);
     for (size_t i = 0; i < w->n; i++) {
@@ -133,7 +115,7 @@ static uint64_t job_seed(const fitting *f, const job *j, uint64_t stage) {
 static void run_location(void *user, size_t at) {
     fitting *f = user;
     const job *j = &f->jobs[f->offset + at];
-    target_work *w = &f->work[j->target];
+    opi__target_work *w = &f->work[j->target];
     if (stop(f)) return;
     uint32_t *keep = opi__alloc(f->ctx, w->n, sizeof *keep);
     uint8_t *flags = opi__alloc(f->ctx, widest(f->d) * OPI__SEEN_KINDS, 1);
@@ -157,7 +139,7 @@ static void run_location(void *user, size_t at) {
 static void run_head(void *user, size_t at) {
     fitting *f = user;
     const job *j = &f->jobs[f->offset + at];
-    target_work *w = &f->work[j->target];
+    opi__target_work *w = &f->work[j->target];
     if (stop(f)) return;
     opi__boost_params p = {.loss = OPI__LOSS_QUANTILES, .trees = 120, .leaves = 8, .depth = 5, .rate = .06, .l2 = 5,
                            .min_weight = w->n < 500 ? 10 : 20, .row_share = .7, .column_share = .4, .seed = job_seed(f, j, 7)};
@@ -178,7 +160,7 @@ static void run_head(void *user, size_t at) {
     step(f, opi__targets[j->target].title);
 }
 
-static size_t count_cells(const fitting *f, const target_work *w) {
+static size_t count_cells(const fitting *f, const opi__target_work *w) {
     uint64_t *cell = opi__alloc(f->ctx, w->n, sizeof *cell);
     size_t n = 0;
     if (cell) {
@@ -191,7 +173,7 @@ static size_t count_cells(const fitting *f, const target_work *w) {
 
 static int32_t prepare(fitting *f, const uint32_t *row, size_t n) {
     for (int t = 0; t < OPI__T_COUNT; t++) {
-        target_work *w = &f->work[t];
+        opi__target_work *w = &f->work[t];
         w->row = opi__alloc(f->ctx, n, sizeof *w->row);
         if (!w->row) return OPI_E_NOMEM;
         for (size_t i = 0; i < n; i++)
@@ -206,7 +188,7 @@ static int32_t prepare(fitting *f, const uint32_t *row, size_t n) {
         w->head = opi__alloc(f->ctx, w->n, sizeof *w->head);
         w->z = opi__alloc(f->ctx, f->d->n, sizeof *w->z);
         if (!w->held || !w->spread || !w->head || !w->z) return OPI_E_NOMEM;
-        for (int k = 0; k < COMBINATIONS; k++) {
+        for (int k = 0; k < OPI__NOVEL_KINDS; k++) {
             if (!(w->novel[k] = opi__alloc(f->ctx, w->n, sizeof(double)))) return OPI_E_NOMEM;
             for (size_t i = 0; i < w->n; i++) w->novel[k][i] = NAN;
         }
@@ -232,15 +214,15 @@ static void plan(fitting *f, int heads) {
         if (best < 0) break;
         bound = most;
         add_jobs(f, best, -1, 1);
-        add_jobs(f, best, 0, CELL_FOLDS(f->work[best].n));
-        for (int k = 1; k <= COMBINATIONS && !heads; k++)
+        add_jobs(f, best, 0, opi__cell_folds(f->work[best].n));
+        for (int k = 1; k <= OPI__NOVEL_KINDS && !heads; k++)
             add_jobs(f, best, k, COMBINATION_FOLDS);
     }
 }
 
 static void standardize(fitting *f) {
     for (int t = 0; t < OPI__T_COUNT; t++) {
-        target_work *w = &f->work[t];
+        opi__target_work *w = &f->work[t];
         for (size_t i = 0; i < w->n && f->m->target[t].learned; i++)
             w->z[w->row[i]] = (f->d->y[t][w->row[i]] - w->held[i]) / w->spread[i];
     }
@@ -248,169 +230,16 @@ static void standardize(fitting *f) {
 
 static void release(fitting *f) {
     for (int t = 0; t < OPI__T_COUNT; t++) {
-        target_work *w = &f->work[t];
+        opi__target_work *w = &f->work[t];
         opi__free(f->ctx, w->row);
         opi__free(f->ctx, w->held);
         opi__free(f->ctx, w->spread);
         opi__free(f->ctx, w->head);
         opi__free(f->ctx, w->z);
-        for (int k = 0; k < COMBINATIONS; k++) opi__free(f->ctx, w->novel[k]);
+        for (int k = 0; k < OPI__NOVEL_KINDS; k++) opi__free(f->ctx, w->novel[k]);
     }
     opi__free(f->ctx, f);
 }
-
-/* ---- calibration ---- */
-
-typedef struct scored { /* key: opi__group_key */
-    uint64_t key;
-    float score;
-} scored;
-
-static float score(double z, const double *head, double share) {
-    double e = z - share * head[0];
-    return (float)(e / exp(fmin(e < 0 ? head[1] : head[2], 20)));
-}
-
-static int by_key_and_score(const void *a, const void *b) {
-    const scored *x = a, *y = b;
-    if (x->key != y->key) return x->key < y->key ? -1 : 1;
-    return (x->score > y->score) - (x->score < y->score);
-}
-
-static size_t collect(const fitting *f, int32_t t, scored *out) {
-    const target_work *w = &f->work[t];
-    double share = f->m->target[t].head_share;
-    size_t n = 0;
-    for (size_t i = 0; i < w->n; i++) {
-        size_t row = w->row[i];
-        const int32_t *code = &f->d->code[row * OPI__CATEGORIES];
-        float s = score(w->z[row], w->head[i], share);
-        for (int level = 0; level < OPI__GROUP_LEVELS; level++)
-            out[n++] = (scored){opi__group_key(OPI__N_KNOWN, level, code), s};
-        for (int k = 0; k < COMBINATIONS; k++) {
-            if (isnan(w->novel[k][i])) continue;
-            s = score(w->novel[k][i], w->head[i], share);
-            for (int level = OPI__COMBINATION_LEVEL; level < OPI__GROUP_LEVELS; level++)
-                out[n++] = (scored){opi__group_key(OPI__N_COMBINATION, level, code), s};
-        }
-    }
-    return n;
-}
-
-/* A random subset of exchangeable scores calibrates as validly as all of them; a model need not carry thousands. */
-static size_t thin(const fitting *f, scored *group, size_t n) {
-    opi__rng rng;
-    size_t kept = 0, want = n < MOST_SCORES ? n : MOST_SCORES;
-    opi__rng_seed(&rng, f->s->seed ^ group[0].key);
-    for (size_t k = 0; k < n; k++)
-        if (opi__rng_uniform(&rng) * (double)(n - k) < (double)(want - kept)) group[kept++] = group[k];
-    return kept;
-}
-
-/* Keeps the groups that are large enough (the coarsest always). */
-static int32_t group(fitting *f, int32_t t, scored *all, size_t n) {
-    opi__target_model *g = &f->m->target[t];
-    qsort(all, n, sizeof *all, by_key_and_score);
-    g->group = opi__alloc(f->ctx, n, sizeof *g->group);
-    g->score = opi__alloc(f->ctx, n, sizeof *g->score);
-    if (!g->group || !g->score) return OPI_E_NOMEM;
-    for (size_t i = 0, end; i < n; i = end) {
-        for (end = i; end < n && all[end].key == all[i].key;) end++;
-        int coarsest = (all[i].key >> 56 & 15) == OPI__GROUP_LEVELS - 1;
-        if (end - i < OPI__GROUP_LEAST && !coarsest) continue;
-        size_t kept = thin(f, &all[i], end - i);
-        g->group[g->n_groups++] = (opi__group){all[i].key, (uint32_t)g->n_scores, (uint32_t)kept};
-        for (size_t k = i; k < i + kept; k++) g->score[g->n_scores++] = all[k].score;
-    }
-    return OPI_OK;
-}
-
-/* How much of the head's shift of the median to believe: what lowers the absolute error of cells it did not see. */
-static double choose_share(const fitting *f, int t) {
-    static const double choices[] = {0, .25, .5, .75, 1};
-    const target_work *w = &f->work[t];
-    double best = INFINITY, share = 0;
-    for (size_t k = 0; k < sizeof choices / sizeof *choices; k++) {
-        double sum = 0;
-        for (size_t i = 0; i < w->n; i++) sum += w->spread[i] * fabs(w->z[w->row[i]] - choices[k] * w->head[i][0]);
-        if (sum < best) best = sum, share = choices[k];
-    }
-    return share;
-}
-
-static int32_t calibrate(fitting *f) {
-    for (int t = 0; t < OPI__T_COUNT; t++) {
-        if (!f->m->target[t].learned) continue;
-        f->m->target[t].head_share = choose_share(f, t);
-        scored *all = opi__alloc(f->ctx, f->work[t].n * OPI__GROUP_LEVELS * (1 + (size_t)COMBINATIONS), sizeof *all);
-        int32_t status = all ? group(f, t, all, collect(f, t, all)) : OPI_E_NOMEM;
-        opi__free(f->ctx, all);
-        if (status) return status;
-    }
-    return OPI_OK;
-}
-
-/* ---- what the held-out cells say, for the manifest ---- */
-
-static int by_number(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* Rows of one calibration group inside their 80 % interval when their own fold of cells gives it no scores. */
-static size_t covered(const fitting *f, int32_t t, const opi__group *g, float *others) {
-    const target_work *w = &f->work[t];
-    double share = f->m->target[t].head_share;
-    int level = (int)(g->key >> 56 & 15);
-    size_t inside = 0;
-    for (int32_t k = 0; k < CELL_FOLDS(w->n); k++) {
-        const job fold = {t, 0, k};
-        double lo, hi;
-        size_t n = 0;
-        for (size_t i = 0; i < w->n; i++)
-            if (opi__group_key(OPI__N_KNOWN, level, &f->d->code[w->row[i] * OPI__CATEGORIES]) == g->key &&
-                fold_of(f, &fold, w->row[i]) != (uint64_t)k)
-                others[n++] = score(w->z[w->row[i]], w->head[i], share);
-        opi__conformal_sort(others, n);
-        opi__conformal_bounds(others, n, .8, &lo, &hi);
-        for (size_t i = 0; i < w->n; i++) {
-            if (opi__group_of(&f->m->target[t], OPI__N_KNOWN, &f->d->code[w->row[i] * OPI__CATEGORIES]) != g ||
-                fold_of(f, &fold, w->row[i]) != (uint64_t)k)
-                continue;
-            double s = (double)score(w->z[w->row[i]], w->head[i], share);
-            inside += s >= lo && s <= hi;
-        }
-    }
-    return inside;
-}
-
-static int32_t summarize(fitting *f, opi__fit_summary *out) {
-    for (int32_t t = 0; t < OPI__T_COUNT; t++) {
-        const target_work *w = &f->work[t];
-        const opi__target_model *g = &f->m->target[t];
-        out[t] = (opi__fit_summary){NAN, NAN, NAN};
-        if (!g->learned) continue;
-        double *ape = opi__alloc(f->ctx, w->n, sizeof *ape), sum = 0;
-        float *others = opi__alloc(f->ctx, w->n, sizeof *others);
-        size_t inside = 0;
-        for (size_t i = 0; i < w->n && ape; i++) {
-            ape[i] = fabs(expm1(w->spread[i] * (g->head_share * w->head[i][0] - w->z[w->row[i]])));
-            sum += ape[i];
-        }
-        for (size_t k = 0; k < g->n_groups && others; k++)
-            if (g->group[k].key >> 60 == OPI__N_KNOWN) inside += covered(f, t, &g->group[k], others);
-        if (ape && others) {
-            qsort(ape, w->n, sizeof *ape, by_number);
-            out[t] = (opi__fit_summary){ape[w->n / 2], sum / (double)w->n, (double)inside / (double)w->n};
-        }
-        opi__free(f->ctx, ape);
-        opi__free(f->ctx, others);
-        if (!ape || !others) return OPI_E_NOMEM;
-    }
-    return OPI_OK;
-}
-
-/* ---- */
 
 static int32_t run(fitting *f, void (*work)(void *, size_t), int heads) {
     plan(f, heads);
@@ -444,9 +273,11 @@ int32_t opi__fit_rows(opi_ctx *ctx, const opi__dataset *d, const uint32_t *row, 
         standardize(f);
         status = run(f, run_head, 1);
     }
-    if (learn && !status) status = calibrate(f);
+    for (int t = 0; t < OPI__T_COUNT && learn && !status; t++)
+        if (m->target[t].learned) status = opi__calibrate(m, t, d, &f->work[t], s->seed);
     if (!status) status = opi__support_build(m, d, row, n, s);
-    if (!status && summary) status = summarize(f, summary);
+    for (int t = 0; t < OPI__T_COUNT && summary && !status; t++)
+        status = opi__summarize(m, t, d, &f->work[t], s->seed, &summary[t]);
     if (f && f->ctx) release(f);
     else opi__free(ctx, f);
     if (!status) {

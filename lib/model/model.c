@@ -100,7 +100,7 @@ void opi__judge(const opi_model *m, int32_t target, const double *envelope, cons
         v->axis2 = opi__category_axis(b);
         return;
     }
-    if (seen(g->seen[OPI__C_MODEL], code[OPI__C_MODEL])) return;
+    if (seen(g->seen[OPI__C_SHAPE], code[OPI__C_SHAPE])) return;
     v->status = OPI_P_NEW_COMBINATION;
     v->axis = opi__category_axis(OPI__C_MODEL);
 }
