@@ -41,10 +41,6 @@ def write(name, content):
     return path(name)
 
 
-def have_default_model():
-    return run("inspect", "--json").code == 0
-
-
 SINGLE = ["--llm", "Qwen/Qwen2.5-72B-Instruct", "--gpu", "H100-80GB-SXM", "--tp", 4, "--precision", "fp8", "--engine", "vllm",
           "--input", 1024, "--output", 256, "--concurrency", 16]
 REQUEST = ["--llm", "Qwen/Qwen2.5-72B-Instruct", "--input", 1024, "--output", 256, "--concurrency", 16]
