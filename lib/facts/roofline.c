@@ -4,6 +4,7 @@
 #include "facts/roofline.h"
 #include "base/take.h"
 #include "facts/config.h"
+#include "facts/memory.h"
 #include "facts/precision.h"
 #include <math.h>
 
@@ -44,11 +45,28 @@ static void sizes(const opi_config *c, opi__physics *p) {
     p->bandwidth = known(c->gpu->mem_bw_gbs, BLANK_BANDWIDTH) * 1e9;
     p->flops = peak_flops(c->gpu, format && !(c->weight_bits > 0) ? format->math_bits : p->bits);
     p->link = known(c->gpu->link_gbs, 30) * 1e9;
-    p->weight_bytes = p->params * p->bits / 8;
-    double elements = m->kv_elems_per_token;
-    if (!(elements > 0))
-        elements = 2. * m->n_layers * (m->n_kv_heads > 0 ? m->n_kv_heads : m->n_heads) * (m->head_dim > 0 ? m->head_dim : 128);
-    p->kv_token_bytes = elements * p->kv_bits / 8;
+}
+
+/* Bytes by the one memory formula, of a whole replica. Where that cannot say (an LLM whose cache is not known, a precision
+ * nobody knows): bits times parameters, and keys and values of every layer. */
+static void bytes(const opi_config *c, opi__physics *p) {
+    const opi_llm *m = c->llm;
+    opi__plan plan;
+    opi__storage storage;
+    double length = p->input + p->output / 2, weights = NAN, cache = NAN, other = 0;
+    if (opi__storage_of(c, &storage, NULL) == OPI_OK) {
+        opi__plan_of(c, &plan);
+        weights = opi__weight_bytes(c, &plan, &storage) * p->replica_gpus;
+        cache = opi__kv_bytes(c, &plan, &storage, length) / length * p->replica_gpus;
+        other = opi__activation_bytes(c, &plan, &storage) + opi__runtime_bytes(c, &plan);
+    }
+    if (!(cache > 0)) {
+        int heads = m->n_kv_heads > 0 ? m->n_kv_heads : m->n_heads;
+        cache = 2. * m->n_layers * heads * (m->head_dim > 0 ? m->head_dim : 128) * p->kv_bits / 8;
+    }
+    p->weight_bytes = weights > 0 ? weights : p->params * p->bits / 8;
+    p->kv_token_bytes = cache;
+    p->kv_room = fmax((p->memory * stated(c->mem_util, .9) - other) * p->replica_gpus - p->weight_bytes, .5e9);
 }
 
 static void decode(opi__physics *p, const opi_llm *m) {
@@ -78,14 +96,13 @@ static void settle(opi__physics *p, const opi_llm *m) {
 
 void opi__physics_of(const opi_config *config, opi__physics *p) {
     const opi_llm *m = config->llm;
-    double dp, full;
+    double dp;
     sizes(config, p);
+    bytes(config, p);
     if (config->concurrency > 0) p->rate = NAN;
     settle(p, m);
     p->rate = config->request_rate > 0 ? config->request_rate : NAN;
     dp = p->gpus / p->replica_gpus;
-    full = p->memory * p->replica_gpus;
-    p->kv_room = fmax(full * .9 - p->weight_bytes, .5e9);
     p->kv_pressure = p->kv_bytes / p->kv_room;
     p->running = p->kv_pressure > 1 ? fmax(p->batch / p->kv_pressure, 1) : p->batch;
     p->out_tok_s = dp * p->batch * p->output / (p->step_s * p->output + p->prefill_s * p->batch);
