@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define MOST_LINES 256
-#define MOST_SLOS 32
+#define MOST_SLOS  32
 
 typedef struct advise_in {
     opi_llm llm;
@@ -24,7 +24,8 @@ typedef struct advise_in {
     opi_advise_request request;
 } advise_in;
 
-static int read_utility(opi_ctx *ctx, const args *a, opi_utility *u) {
+static int read_utility(opi_ctx *ctx, const args *a, opi_utility *u)
+{
     const char *path = args_get(a, "utility");
     char *bytes;
     size_t size;
@@ -43,21 +44,22 @@ static int read_utility(opi_ctx *ctx, const args *a, opi_utility *u) {
     }
     if (args_has(a, "value")) {
         const char *text = args_get(a, "value");
-        status = status ? status
-                        : parse_number("value", text + (text[0] == '$'), 0, 1, 1e6, &u->value_usd_per_mtok);
+        status = status ? status : parse_number("value", text + (text[0] == '$'), 0, 1, 1e6, &u->value_usd_per_mtok);
     }
     status = status ? status : parse_number_option(a, "power-price", 0, 0, 1e3, &u->power_usd_per_kwh);
     return status ? status : parse_number_option(a, "risk", 0, 0, 1, &u->risk);
 }
 
-static int read_load(const args *a, opi_advise_request *r) {
+static int read_load(const args *a, opi_advise_request *r)
+{
     int status = args_require(a, "input", "mean prompt tokens of a request");
     status = status ? status : args_require(a, "output", "mean tokens a request generates");
     status = status ? status : parse_number_option(a, "input", 1, 0, LONGEST_TEXT, &r->input_len);
     status = status ? status : parse_number_option(a, "output", 1, 0, LONGEST_TEXT, &r->output_len);
     status = status ? status : args_exclude(a, "concurrency", "rate");
     if (!status && !args_has(a, "concurrency") && !args_has(a, "rate")) {
-        status = tool_fail(X_USAGE, "the load is missing: give --concurrency (requests in flight) or --rate (requests/s)");
+        status =
+            tool_fail(X_USAGE, "the load is missing: give --concurrency (requests in flight) or --rate (requests/s)");
     }
     status = status ? status : parse_number_option(a, "concurrency", 0, 1, MOST_REQUESTS, &r->concurrency);
     status = status ? status : parse_number_option(a, "rate", 0, 1, MOST_RATE, &r->request_rate);
@@ -66,7 +68,8 @@ static int read_load(const args *a, opi_advise_request *r) {
     return status ? status : parse_level_option(a, &r->level);
 }
 
-static int read_request(opi_ctx *ctx, const args *a, advise_in *in) {
+static int read_request(opi_ctx *ctx, const args *a, advise_in *in)
+{
     opi_advise_request *r = &in->request;
     size_t n = 0;
     r->struct_size = sizeof *r;
@@ -101,16 +104,19 @@ static int read_request(opi_ctx *ctx, const args *a, advise_in *in) {
 }
 
 /* ---- what the views share ---- */
-int advise_adds_up(const opi_target_info *info) {
+int advise_adds_up(const opi_target_info *info)
+{
     return strcmp(info->unit, "tokens/s") == 0 || strcmp(info->unit, "requests/s") == 0;
 }
 
-size_t advise_target(const char *name) {
+size_t advise_target(const char *name)
+{
     size_t index;
     return opi_target_find(name, &index, NULL) ? SIZE_MAX : index;
 }
 
-int advise_prediction(const advise_view *v, size_t rank, const opi_candidate *c, size_t target, opi_prediction *out) {
+int advise_prediction(const advise_view *v, size_t rank, const opi_candidate *c, size_t target, opi_prediction *out)
+{
     opi_target_info info = {.struct_size = sizeof info};
     if (target == SIZE_MAX || opi_advice_prediction(v->advice, rank, target, out, sizeof *out, NULL) ||
         opi_target_at(target, &info, NULL)) {
@@ -125,7 +131,8 @@ int advise_prediction(const advise_view *v, size_t rank, const opi_candidate *c,
         out->hi *= k;
     }
     if (target == advise_target("throughput_out_tok_s") && v->request->request_rate > 0) {
-        double offered = v->request->request_rate * v->request->output_len; /* no more can come out than was asked for */
+        double offered =
+            v->request->request_rate * v->request->output_len; /* no more can come out than was asked for */
         out->p10 = out->p10 > offered ? offered : out->p10;
         out->p50 = out->p50 > offered ? offered : out->p50;
         out->p90 = out->p90 > offered ? offered : out->p90;
@@ -136,7 +143,8 @@ int advise_prediction(const advise_view *v, size_t rank, const opi_candidate *c,
 }
 
 /* ---- CSV ---- */
-static void csv_targets(const advise_view *v, size_t rank, const opi_candidate *c) {
+static void csv_targets(const advise_view *v, size_t rank, const opi_candidate *c)
+{
     for (size_t t = 0; t < opi_target_count(); t++) {
         opi_prediction p;
         if (c->infeasible != OPI_FEASIBLE || !advise_prediction(v, rank, c, t, &p)) {
@@ -150,7 +158,8 @@ static void csv_targets(const advise_view *v, size_t rank, const opi_candidate *
     }
 }
 
-static void csv_candidate(const advise_view *v, size_t rank, const opi_candidate *c) {
+static void csv_candidate(const advise_view *v, size_t rank, const opi_candidate *c)
+{
     int ok = c->infeasible == OPI_FEASIBLE;
     csv_int((int64_t)rank + 1, 0);
     csv_int(rank == v->winner, 0);
@@ -174,7 +183,8 @@ static void csv_candidate(const advise_view *v, size_t rank, const opi_candidate
     csv_text(c->reason, 1);
 }
 
-void advise_csv(const advise_view *v) {
+void advise_csv(const advise_view *v)
+{
     out_puts("rank,recommended,verdict,gpu,n_gpus,tp,pp,replicas,precision,engine,slo_violation,usd_per_h,usd_per_mtok,"
              "utility_usd_per_h,score,launch_success,margin_gib,");
     for (size_t t = 0; t < opi_target_count(); t++) {
@@ -192,7 +202,8 @@ void advise_csv(const advise_view *v) {
 }
 
 /* ---- the verb ---- */
-static int show(advise_view *v) {
+static int show(advise_view *v)
+{
     const args *a = v->a;
     opi_text *text = NULL;
     opi_error err;
@@ -220,7 +231,8 @@ static int show(advise_view *v) {
     return 0;
 }
 
-static int answer(opi_ctx *ctx, const args *a, const opi_model *model, const advise_in *in) {
+static int answer(opi_ctx *ctx, const args *a, const opi_model *model, const advise_in *in)
+{
     static const int statuses[] = {X_OK, X_ABSTAIN, X_NONE};
     int32_t top = 0;
     opi_advice *advice = NULL;
@@ -244,14 +256,16 @@ static int answer(opi_ctx *ctx, const args *a, const opi_model *model, const adv
     if (!status) {
         status = v.verdict >= 0 && v.verdict <= 2 ? statuses[v.verdict] : X_FAIL;
         if (status == X_ABSTAIN || status == X_NONE) {
-            tool_note("%s: %s", status == X_ABSTAIN ? "no recommendation" : "nothing feasible", opi_advice_sentence(advice));
+            tool_note("%s: %s", status == X_ABSTAIN ? "no recommendation" : "nothing feasible",
+                      opi_advice_sentence(advice));
         }
     }
     opi_advice_free(advice);
     return status;
 }
 
-static int check_forms(const args *a) {
+static int check_forms(const args *a)
+{
     const char *emit = args_get(a, "emit");
     int status = args_exclude(a, "json", "csv");
     status = status ? status : args_exclude(a, "explain", "csv");
@@ -263,7 +277,8 @@ static int check_forms(const args *a) {
     return status;
 }
 
-int run_advise(const args *a) {
+int run_advise(const args *a)
+{
     opi_ctx *ctx = NULL;
     opi_model *model = NULL;
     advise_in *in = tool_alloc(1, sizeof *in);
@@ -314,9 +329,10 @@ const verb verb_advise = {
     .name = "advise",
     .summary = "rank the ways to serve an LLM on the GPUs you have, and recommend one",
     .usage = "--llm LLM --input N --output N (--concurrency N | --rate R) --inventory GPU:count[,…] [options]",
-    .about = "Ranks every feasible GPU x count x TP x precision x engine by its utility, with calibrated intervals, and "
-             "recommends one: or says why it does not. Exit status: 0 recommended, 3 no honest recommendation, 4 nothing "
-             "feasible, 2 bad input.",
+    .about =
+        "Ranks every feasible GPU x count x TP x precision x engine by its utility, with calibrated intervals, and "
+        "recommends one: or says why it does not. Exit status: 0 recommended, 3 no honest recommendation, 4 nothing "
+        "feasible, 2 bad input.",
     .examples = "  omnipilot advise --llm Qwen/Qwen2.5-72B-Instruct --input 1024 --output 256 --concurrency 64 \\\n"
                 "      --inventory H200-141GB:8,H100-80GB-SXM:8,L40S-48GB:4 --slo ttft_p50=2s,itl_p50=50ms\n"
                 "  omnipilot advise --llm llama-3.1-8b --input 500 --output 200 --rate 12 --inventory L40S:4 \\\n"

@@ -9,14 +9,16 @@
 #include <math.h>
 #include <stdlib.h>
 
-static void term(const char *name, double v, const char *note) {
+static void term(const char *name, double v, const char *note)
+{
     char num[OUT_NUM];
     snprintf(num, sizeof num, isfinite(v) ? "%+.3f" : "-", v);
     out_printf("    %-34s %12s $/h%s%s\n", name, num, *note ? "  " : "", note);
 }
 
 /* As the library ranks: money an hour, money a token, or speed where no price is known. */
-static const char *score_unit(const advise_view *v, const opi_candidate *c) {
+static const char *score_unit(const advise_view *v, const opi_candidate *c)
+{
     const opi_advise_request *r = v->request;
     if (v->utility->value_usd_per_mtok > 0) {
         return "$/h";
@@ -27,7 +29,8 @@ static const char *score_unit(const advise_view *v, const opi_candidate *c) {
     return r->demand_tok_s > 0 || r->request_rate > 0 ? "$/h" : "$/Mtok";
 }
 
-static void terms(const advise_view *v, const opi_candidate *c) {
+static void terms(const advise_view *v, const opi_candidate *c)
+{
     const opi_terms *t = &c->terms;
     char note[120], num[OUT_NUM];
     out_puts("  utility, expected\n");
@@ -47,24 +50,30 @@ static void terms(const advise_view *v, const opi_candidate *c) {
     out_printf("    %-34s %12.4g %s  risk %.2f\n", "ranked by", c->score, score_unit(v, c), v->utility->risk);
 }
 
-static void prior(const opi_candidate *c) {
+static void prior(const opi_candidate *c)
+{
     opi_prior p = {.struct_size = sizeof p};
-    out_printf("  launch prior: %.3f [%.3f … %.3f], 80 %%, observational\n", c->launch_success, c->launch_lo, c->launch_hi);
+    out_printf("  launch prior: %.3f [%.3f … %.3f], 80 %%, observational\n", c->launch_success, c->launch_lo,
+               c->launch_hi);
     if (!opi_prior_launch(c->config.gpu->name, c->config.n_gpus, &p, NULL)) {
         out_puts("    ");
         out_wrap(4, 4, p.basis);
     }
 }
 
-static void fact(const char *kind, const char *name, uint32_t flags, const char *source) {
+static void fact(const char *kind, const char *name, uint32_t flags, const char *source)
+{
     char line[400];
-    const char *mark = flags & OPI_FACT_VERIFIED ? "verified" : flags & OPI_FACT_RECALLED ? "recalled, not confirmed" : "";
+    const char *mark = flags & OPI_FACT_VERIFIED   ? "verified"
+                       : flags & OPI_FACT_RECALLED ? "recalled, not confirmed"
+                                                   : "";
     snprintf(line, sizeof line, "%s %s: %s%s%s", kind, name, mark, *mark && *source ? "; " : "", source);
     out_puts("    ");
     out_wrap(4, 6, line);
 }
 
-static void predictions(const advise_view *v, size_t rank, const opi_candidate *c) {
+static void predictions(const advise_view *v, size_t rank, const opi_candidate *c)
+{
     static const char *const heads[] = {"target", "median and interval", "unit", "support", ">calibrated on"};
     out_table *t = out_table_new(heads, 5);
     size_t count = opi_target_count(), n = 0, *target = tool_alloc(count, sizeof *target);
@@ -93,7 +102,8 @@ static void predictions(const advise_view *v, size_t rank, const opi_candidate *
     free(target);
 }
 
-static void support(const advise_view *v, const opi_candidate *c) {
+static void support(const advise_view *v, const opi_candidate *c)
+{
     opi_support s = {.struct_size = sizeof s};
     char line[400];
     size_t target = advise_target("throughput_out_tok_s");
@@ -105,7 +115,8 @@ static void support(const advise_view *v, const opi_candidate *c) {
     out_wrap(11, 4, line);
 }
 
-static void explain(const advise_view *v, size_t rank) {
+static void explain(const advise_view *v, size_t rank)
+{
     opi_candidate c = {.struct_size = sizeof c};
     char where[256];
     int style;
@@ -132,7 +143,8 @@ static void explain(const advise_view *v, size_t rank) {
     fact("LLM", c.config.llm->name, c.config.llm->flags, c.config.llm->source);
 }
 
-void advise_explain(const advise_view *v) {
+void advise_explain(const advise_view *v)
+{
     size_t shown = v->feasible < v->top ? v->feasible : v->top;
     for (size_t i = 0; i < shown && !out_failed(); i++) {
         explain(v, i);

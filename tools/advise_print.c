@@ -12,14 +12,16 @@
 #define MOST_COLUMNS 8
 #define METRIC_WIDTH 28
 
-static opi_target_info info_of(size_t target) {
+static opi_target_info info_of(size_t target)
+{
     opi_target_info info = {.struct_size = sizeof info};
     opi_target_at(target, &info, NULL);
     return info;
 }
 
 /* ---- the request ---- */
-static void print_request(const advise_view *v) {
+static void print_request(const advise_view *v)
+{
     const opi_advise_request *r = v->request;
     opi_config load = {.struct_size = sizeof load, .input_len = r->input_len, .output_len = r->output_len};
     char line[1024], num[OUT_NUM], text[160];
@@ -50,7 +52,8 @@ static void print_request(const advise_view *v) {
 
 /* ---- candidates ---- */
 /* The targets shown: throughput, TTFT and ITL, then whatever an SLO names. */
-static size_t columns(const advise_view *v, size_t *out) {
+static size_t columns(const advise_view *v, size_t *out)
+{
     static const char *const always[] = {"throughput_out_tok_s", "ttft_ms_p50", "itl_ms_p50"};
     size_t n = 0;
     for (size_t i = 0; i < 3; i++) {
@@ -72,7 +75,8 @@ static size_t columns(const advise_view *v, size_t *out) {
 }
 
 /* Cells of the second line, three a line; the padding comes before a cell, so that no line ends in blanks. */
-static void metric_line(size_t i, const char *text, size_t *column) {
+static void metric_line(size_t i, const char *text, size_t *column)
+{
     size_t want = 5 + (i % 3 ? 4 + METRIC_WIDTH * (i % 3) : 0);
     if (i % 3 == 0) {
         out_puts(i ? "\n" : "");
@@ -82,12 +86,13 @@ static void metric_line(size_t i, const char *text, size_t *column) {
     *column = (*column < want ? want : *column + 1) + out_columns(text);
 }
 
-static void print_heads(const advise_view *v, const size_t *target, size_t n) {
+static void print_heads(const advise_view *v, const size_t *target, size_t n)
+{
     char text[128];
     size_t column = 0;
     out_printf("\n%s%3s  %-21s %4s %3s%s %5s  %-6s %-13s%6s%7s%8s  %s\n", out_on(OUT_BOLD), "#", "GPU", "GPUs", "TP",
-               v->request->pipeline ? "  PP" : "", "repl.", "prec.", "engine", v->request->n_slos ? "P(SLO)" : "", "$/h",
-               "$/Mtok", "support");
+               v->request->pipeline ? "  PP" : "", "repl.", "prec.", "engine", v->request->n_slos ? "P(SLO)" : "",
+               "$/h", "$/Mtok", "support");
     for (size_t i = 0; i < n; i++) {
         opi_target_info info = info_of(target[i]);
         snprintf(text, sizeof text, "%s%s%s", info.title, strstr(info.title, info.unit) ? "" : ", ",
@@ -97,12 +102,14 @@ static void print_heads(const advise_view *v, const size_t *target, size_t n) {
     out_printf("%s\n", out_off());
 }
 
-static const char *short_verdict(int32_t verdict, int *style) {
+static const char *short_verdict(int32_t verdict, int *style)
+{
     predict_verdict(verdict, style);
     return verdict == OPI_P_OK ? "inside" : verdict == OPI_P_NEW_COMBINATION ? "new combo" : "outside";
 }
 
-static void print_candidate(const advise_view *v, size_t rank, const size_t *target, size_t n) {
+static void print_candidate(const advise_view *v, size_t rank, const size_t *target, size_t n)
+{
     opi_candidate c = {.struct_size = sizeof c};
     char slo[OUT_NUM] = "", pp[OUT_NUM] = "", cost[OUT_NUM], mtok[OUT_NUM], cell[4 * OUT_NUM];
     size_t column = 0;
@@ -120,10 +127,11 @@ static void print_candidate(const advise_view *v, size_t rank, const size_t *tar
     out_human(mtok, c.usd_per_mtok, 3);
     const char *word = short_verdict(c.verdict, &style);
     int replicas = c.replicas > 0 ? c.replicas : 1;
-    out_printf("%s%3zu%s%s %-21s %4d %3d%s %5d  %-6s %-13s%6s%7s%8s  %s%s%s\n", rank == v->winner ? out_on(OUT_BOLD) : "",
-               rank + 1, rank == v->winner ? out_off() : "", rank == v->winner ? "*" : " ", c.config.gpu->name,
-               c.config.n_gpus * replicas, c.config.tp, pp, replicas, c.config.precision ? c.config.precision : "-",
-               c.config.engine ? c.config.engine : "-", slo, cost, mtok, out_on((out_style)style), word, out_off());
+    out_printf("%s%3zu%s%s %-21s %4d %3d%s %5d  %-6s %-13s%6s%7s%8s  %s%s%s\n",
+               rank == v->winner ? out_on(OUT_BOLD) : "", rank + 1, rank == v->winner ? out_off() : "",
+               rank == v->winner ? "*" : " ", c.config.gpu->name, c.config.n_gpus * replicas, c.config.tp, pp, replicas,
+               c.config.precision ? c.config.precision : "-", c.config.engine ? c.config.engine : "-", slo, cost, mtok,
+               out_on((out_style)style), word, out_off());
     for (size_t i = 0; i < n; i++) {
         opi_prediction p;
         if (advise_prediction(v, rank, &c, target[i], &p)) {
@@ -145,7 +153,8 @@ typedef struct why {
     char precision[24], text[200];
 } why;
 
-static void add_why(why *list, size_t *n, size_t max, const opi_candidate *c) {
+static void add_why(why *list, size_t *n, size_t max, const opi_candidate *c)
+{
     const char *gpu = c->config.gpu ? c->config.gpu->name : "?";
     size_t k = 0;
     while (k < *n && (list[k].code != c->infeasible || strcmp(list[k].gpu, gpu) != 0)) {
@@ -171,11 +180,13 @@ static void add_why(why *list, size_t *n, size_t max, const opi_candidate *c) {
     }
 }
 
-static void print_why(const why *w) {
+static void print_why(const why *w)
+{
     char line[512];
     size_t n = 0;
     if (w->n > 1 && w->code == OPI_R_MEMORY) {
-        n = (size_t)snprintf(line, sizeof line, "%zu configurations; the closest, TP %d %s: ", w->n, w->tp, w->precision);
+        n = (size_t)snprintf(line, sizeof line, "%zu configurations; the closest, TP %d %s: ", w->n, w->tp,
+                             w->precision);
     } else if (w->n > 1) {
         n = (size_t)snprintf(line, sizeof line, "%zu configurations; the first: ", w->n);
     }
@@ -185,7 +196,8 @@ static void print_why(const why *w) {
     out_wrap(n, n, line);
 }
 
-static void print_infeasible(const advise_view *v) {
+static void print_infeasible(const advise_view *v)
+{
     enum { MOST = 64 };
     why *list = tool_alloc(MOST, sizeof *list);
     size_t n = 0;
@@ -205,7 +217,8 @@ static void print_infeasible(const advise_view *v) {
 }
 
 /* ---- what it rests on ---- */
-static void print_support(const advise_view *v) {
+static void print_support(const advise_view *v)
+{
     size_t rank = v->winner != SIZE_MAX ? v->winner : 0, target = advise_target("throughput_out_tok_s");
     opi_candidate c = {.struct_size = sizeof c};
     opi_support s = {.struct_size = sizeof s};
@@ -221,14 +234,16 @@ static void print_support(const advise_view *v) {
     out_wrap(10, 2, line);
 }
 
-static void print_notes(const advise_view *v) {
+static void print_notes(const advise_view *v)
+{
     for (size_t i = 0; i < opi_advice_note_count(v->advice); i++) {
         out_puts("Note: ");
         out_wrap(6, 2, opi_advice_note(v->advice, i));
     }
 }
 
-static void print_verdict(const advise_view *v) {
+static void print_verdict(const advise_view *v)
+{
     const char *probe = opi_advice_probe(v->advice);
     const char *head = v->verdict == OPI_ADVISE_RECOMMENDED ? "Recommended:"
                        : v->verdict == OPI_ADVISE_ABSTAINED ? "No recommendation:"
@@ -240,7 +255,8 @@ static void print_verdict(const advise_view *v) {
     }
 }
 
-void advise_print(const advise_view *v) {
+void advise_print(const advise_view *v)
+{
     size_t target[MOST_COLUMNS], n = columns(v, target);
     size_t shown = v->feasible < v->top ? v->feasible : v->top;
     print_request(v);
@@ -268,7 +284,8 @@ void advise_print(const advise_view *v) {
     if (shown) {
         char line[256];
         snprintf(line, sizeof line,
-                 "\nIntervals: %.4g %%, for held-out cells of measured sites; another cluster may differ by more. Throughput is "
+                 "\nIntervals: %.4g %%, for held-out cells of measured sites; another cluster may differ by more. "
+                 "Throughput is "
                  "that of all replicas; P(SLO): probability that every limit is met.",
                  100 * v->level);
         out_wrap(0, 0, line);

@@ -9,7 +9,8 @@
 
 #define LONGEST 64
 
-size_t args_distance(const char *a, const char *b) {
+size_t args_distance(const char *a, const char *b)
+{
     size_t n = strlen(a), m = strlen(b);
     unsigned char row[3][LONGEST + 1];
     if (n > LONGEST || m > LONGEST) {
@@ -41,7 +42,8 @@ size_t args_distance(const char *a, const char *b) {
     return last[m];
 }
 
-static const opt_def *find(const verb *v, const char *name, size_t n) {
+static const opt_def *find(const verb *v, const char *name, size_t n)
+{
     for (const opt_def *d = v->options; d->name; d++) {
         if (strlen(d->name) == n && memcmp(d->name, name, n) == 0) {
             return d;
@@ -50,7 +52,8 @@ static const opt_def *find(const verb *v, const char *name, size_t n) {
     return NULL;
 }
 
-static int unknown(const verb *v, const char *given, size_t n) {
+static int unknown(const verb *v, const char *given, size_t n)
+{
     char name[LONGEST + 1];
     const char *best = NULL;
     size_t least = LONGEST + 1;
@@ -67,13 +70,14 @@ static int unknown(const verb *v, const char *given, size_t n) {
         }
     }
     if (best && least <= 1 + n / 3) {
-        return tool_fail(X_USAGE, "unknown option '--%s'; did you mean '--%s'? ('omnipilot %s --help' lists them)", name,
-                         best, v->name);
+        return tool_fail(X_USAGE, "unknown option '--%s'; did you mean '--%s'? ('omnipilot %s --help' lists them)",
+                         name, best, v->name);
     }
     return tool_fail(X_USAGE, "unknown option '--%s' ('omnipilot %s --help' lists the options)", name, v->name);
 }
 
-static int add(args *out, const opt_def *d, const char *value) {
+static int add(args *out, const opt_def *d, const char *value)
+{
     if (!d->repeat && args_has(out, d->name)) {
         const char *old = args_get(out, d->name);
         return old ? tool_fail(X_USAGE, "--%s is given twice ('%s' and '%s'); once is allowed", d->name, old, value)
@@ -88,7 +92,8 @@ static int add(args *out, const opt_def *d, const char *value) {
 }
 
 /* One "--…" argument; `next` is the argument after it or NULL. *used is set when it was consumed as the value. */
-static int take_option(const verb *v, const char *arg, const char *next, int *used, args *out) {
+static int take_option(const verb *v, const char *arg, const char *next, int *used, args *out)
+{
     const char *name = arg + 2, *equals = strchr(name, '=');
     size_t n = equals ? (size_t)(equals - name) : strlen(name);
     const opt_def *d = find(v, name, n);
@@ -101,8 +106,7 @@ static int take_option(const verb *v, const char *arg, const char *next, int *us
         return unknown(v, name, n);
     }
     if (!d->value) {
-        return equals ? tool_fail(X_USAGE, "--%s takes no value (given '%s')", d->name, equals + 1)
-                      : add(out, d, NULL);
+        return equals ? tool_fail(X_USAGE, "--%s takes no value (given '%s')", d->name, equals + 1) : add(out, d, NULL);
     }
     const char *value = equals ? equals + 1 : next;
     if (!value || (!equals && strncmp(value, "--", 2) == 0)) {
@@ -115,7 +119,8 @@ static int take_option(const verb *v, const char *arg, const char *next, int *us
     return add(out, d, value);
 }
 
-int args_parse(const verb *v, int argc, char **argv, args *out) {
+int args_parse(const verb *v, int argc, char **argv, args *out)
+{
     int only_operands = 0;
     memset(out, 0, sizeof *out);
     out->verb = v;
@@ -144,7 +149,8 @@ int args_parse(const verb *v, int argc, char **argv, args *out) {
     return 0;
 }
 
-void args_help(const verb *v) {
+void args_help(const verb *v)
+{
     size_t widest = 0;
     char left[96];
     for (const opt_def *d = v->options; d->name; d++) {
@@ -170,7 +176,8 @@ void args_help(const verb *v) {
     out_printf("\nExamples:\n%s", v->examples);
 }
 
-const char *args_nth(const args *a, const char *name, size_t nth) {
+const char *args_nth(const args *a, const char *name, size_t nth)
+{
     for (size_t i = 0; i < a->n_given; i++) {
         if (strcmp(a->given[i].def->name, name) == 0 && nth-- == 0) {
             return a->given[i].value;
@@ -179,7 +186,8 @@ const char *args_nth(const args *a, const char *name, size_t nth) {
     return NULL;
 }
 
-size_t args_count(const args *a, const char *name) {
+size_t args_count(const args *a, const char *name)
+{
     size_t n = 0;
     for (size_t i = 0; i < a->n_given; i++) {
         n += strcmp(a->given[i].def->name, name) == 0;
@@ -187,22 +195,26 @@ size_t args_count(const args *a, const char *name) {
     return n;
 }
 
-int args_has(const args *a, const char *name) {
+int args_has(const args *a, const char *name)
+{
     return args_count(a, name) > 0;
 }
 
-const char *args_get(const args *a, const char *name) {
+const char *args_get(const args *a, const char *name)
+{
     return args_nth(a, name, 0);
 }
 
-int args_require(const args *a, const char *name, const char *why) {
+int args_require(const args *a, const char *name, const char *why)
+{
     if (args_has(a, name)) {
         return 0;
     }
     return tool_fail(X_USAGE, "--%s is missing: %s", name, why);
 }
 
-int args_exclude(const args *a, const char *one, const char *other) {
+int args_exclude(const args *a, const char *one, const char *other)
+{
     if (args_has(a, one) && args_has(a, other)) {
         return tool_fail(X_USAGE, "--%s and --%s cannot be used together", one, other);
     }

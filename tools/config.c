@@ -6,12 +6,14 @@
 
 #include <string.h>
 
-static void assume(config_in *in, const char *what, const char *value) {
+static void assume(config_in *in, const char *what, const char *value)
+{
     size_t n = strlen(in->assumed);
     snprintf(in->assumed + n, sizeof in->assumed - n, "%s%s %s", n ? ", " : "", what, value);
 }
 
-static int read_shape(const args *a, config_in *in) {
+static int read_shape(const args *a, config_in *in)
+{
     opi_config *c = &in->config;
     int status = parse_int_option(a, "tp", 1, 1024, &c->tp);
     status = status ? status : parse_int_option(a, "pp", 1, 1024, &c->pp);
@@ -34,7 +36,8 @@ static int read_shape(const args *a, config_in *in) {
     return 0;
 }
 
-static int read_format(const args *a, config_in *in) {
+static int read_format(const args *a, config_in *in)
+{
     opi_config *c = &in->config;
     int status = parse_number_option(a, "kv-bits", 1, 0, 64, &c->kv_bits);
     status = status ? status : parse_number_option(a, "mem-util", 0, 1, 1, &c->mem_util);
@@ -48,7 +51,8 @@ static int read_format(const args *a, config_in *in) {
     return status;
 }
 
-static int known_load(const char *kind) {
+static int known_load(const char *kind)
+{
     static const char *const kinds[] = {"concurrency", "rate", "batch", "offline"};
     for (size_t i = 0; i < 4; i++) {
         if (strcmp(kind, kinds[i]) == 0) {
@@ -58,7 +62,8 @@ static int known_load(const char *kind) {
     return tool_fail(X_USAGE, "--load-kind: '%s' is not known; use concurrency, rate, batch or offline", kind);
 }
 
-static int read_load(const args *a, int need, config_in *in) {
+static int read_load(const args *a, int need, config_in *in)
+{
     opi_config *c = &in->config;
     int status = parse_number_option(a, "input", 1, 0, LONGEST_TEXT, &c->input_len);
     status = status ? status : parse_number_option(a, "output", 1, 0, LONGEST_TEXT, &c->output_len);
@@ -75,7 +80,8 @@ static int read_load(const args *a, int need, config_in *in) {
     status = args_require(a, "input", "mean prompt tokens of a request");
     status = status ? status : args_require(a, "output", "mean tokens a request generates");
     if (!status && !args_has(a, "concurrency") && !args_has(a, "rate") && !args_has(a, "load-kind")) {
-        status = tool_fail(X_USAGE, "the load is missing: give --concurrency (requests in flight) or --rate (requests/s)");
+        status =
+            tool_fail(X_USAGE, "the load is missing: give --concurrency (requests in flight) or --rate (requests/s)");
     }
     if (!status && !c->load_kind) {
         status = args_exclude(a, "concurrency", "rate");
@@ -88,7 +94,8 @@ static int read_load(const args *a, int need, config_in *in) {
     return status;
 }
 
-int config_from_args(opi_ctx *ctx, const args *a, int need_load, config_in *out) {
+int config_from_args(opi_ctx *ctx, const args *a, int need_load, config_in *out)
+{
     memset(out, 0, sizeof *out);
     out->config.struct_size = sizeof out->config;
     int status = args_require(a, "llm", "a name ('omnipilot llms' lists them) or the path of a config.json");
@@ -102,7 +109,8 @@ int config_from_args(opi_ctx *ctx, const args *a, int need_load, config_in *out)
     return status ? status : read_load(a, need_load, out);
 }
 
-char *config_where(char *buf, size_t cap, const opi_config *c) {
+char *config_where(char *buf, size_t cap, const opi_config *c)
+{
     size_t n = (size_t)snprintf(buf, cap, "%s", c->gpu ? c->gpu->name : "unknown GPU");
 #define MORE(...) (n += n < cap ? (size_t)snprintf(buf + n, cap - n, __VA_ARGS__) : 0)
     if (c->n_gpus) {
@@ -131,7 +139,8 @@ char *config_where(char *buf, size_t cap, const opi_config *c) {
     return buf;
 }
 
-char *config_load(char *buf, size_t cap, const opi_config *c) {
+char *config_load(char *buf, size_t cap, const opi_config *c)
+{
     char in[OUT_NUM], out[OUT_NUM], load[OUT_NUM], extra[80] = "";
     if (c->request_rate > 0) {
         snprintf(extra, sizeof extra, "%s requests/s", out_human(load, c->request_rate, 4));
@@ -144,11 +153,13 @@ char *config_load(char *buf, size_t cap, const opi_config *c) {
     return buf;
 }
 
-static void text_if(const char *key, const char *text) {
+static void text_if(const char *key, const char *text)
+{
     json_text(key, text && *text ? text : NULL);
 }
 
-static void number_if(const char *key, double v) {
+static void number_if(const char *key, double v)
+{
     if (v > 0) {
         json_number(key, v);
     } else {
@@ -156,7 +167,8 @@ static void number_if(const char *key, double v) {
     }
 }
 
-void config_json(const opi_config *c) {
+void config_json(const opi_config *c)
+{
     text_if("llm", c->llm ? c->llm->name : NULL);
     text_if("gpu", c->gpu ? c->gpu->name : NULL);
     number_if("n_gpus", c->n_gpus);

@@ -12,13 +12,15 @@ typedef struct reports {
     opi_text *evaluation, *everyday, *memory;
 } reports;
 
-static int read_table(opi_ctx *ctx, const char *option, const char *path, int keep, opi_table **table) {
+static int read_table(opi_ctx *ctx, const char *option, const char *path, int keep, opi_table **table)
+{
     opi_table_options how = {.struct_size = sizeof how, .keep_unlabeled = keep};
     opi_error err;
     return opi_table_read(ctx, path, &how, table, &err) ? tool_error(&err, option) : 0;
 }
 
-static int evaluate_table(opi_ctx *ctx, const args *a, opi_text **out) {
+static int evaluate_table(opi_ctx *ctx, const args *a, opi_text **out)
+{
     tool_progress progress;
     opi_evaluate_options options = {.struct_size = sizeof options, .progress = tool_on_progress, .level = 0.8};
     opi_table *table = NULL;
@@ -46,7 +48,8 @@ static int evaluate_table(opi_ctx *ctx, const args *a, opi_text **out) {
 }
 
 /* Runs beside --table too, with the compiled-in model; a build without one then only loses this part. */
-static int evaluate_everyday(opi_ctx *ctx, const args *a, opi_text **out) {
+static int evaluate_everyday(opi_ctx *ctx, const args *a, opi_text **out)
+{
     opi_model *model = NULL;
     opi_error err;
     if (!args_has(a, "everyday") && opi_model_load_default(ctx, &model, &err)) {
@@ -61,7 +64,8 @@ static int evaluate_everyday(opi_ctx *ctx, const args *a, opi_text **out) {
     return status;
 }
 
-static int evaluate_memory(opi_ctx *ctx, const args *a, opi_text **out) {
+static int evaluate_memory(opi_ctx *ctx, const args *a, opi_text **out)
+{
     const char *path = args_get(a, "memory");
     char *bytes = NULL;
     size_t size = 0;
@@ -81,7 +85,8 @@ static int evaluate_memory(opi_ctx *ctx, const args *a, opi_text **out) {
 
 /* ---- printing ---- */
 /* Length of a JSON object's text without its closing brace and the space before it. */
-static size_t open_length(const opi_text *t) {
+static size_t open_length(const opi_text *t)
+{
     const char *s = opi_text_data(t);
     size_t n = opi_text_size(t);
     while (n && s[n - 1] != '}') {
@@ -95,7 +100,8 @@ static size_t open_length(const opi_text *t) {
 }
 
 /* One document: the first report, with the others as members. Spliced as text, so that every digit stays as it was. */
-static void print_json(const reports *r) {
+static void print_json(const reports *r)
+{
     const opi_text *root = r->evaluation ? r->evaluation : r->everyday ? r->everyday : r->memory;
     out_bytes(opi_text_data(root), open_length(root));
     if (r->everyday && r->everyday != root) {
@@ -110,7 +116,8 @@ static void print_json(const reports *r) {
 }
 
 /* The document as a tree; NULL when there is none, *status set when it cannot be read. Free with jv_free. */
-static cJSON *tree(const opi_text *t, int *status) {
+static cJSON *tree(const opi_text *t, int *status)
+{
     cJSON *root = t && !*status ? jv_parse(opi_text_data(t), opi_text_size(t)) : NULL;
     if (t && !root) {
         *status = X_FAIL;
@@ -118,7 +125,8 @@ static cJSON *tree(const opi_text *t, int *status) {
     return root;
 }
 
-static int print_tables(const args *a, const reports *r) {
+static int print_tables(const args *a, const reports *r)
+{
     int status = 0;
     cJSON *evaluation = tree(r->evaluation, &status), *everyday = tree(r->everyday, &status);
     cJSON *memory = tree(r->memory, &status);
@@ -137,18 +145,21 @@ static int print_tables(const args *a, const reports *r) {
     return status;
 }
 
-int run_evaluate(const args *a) {
+int run_evaluate(const args *a)
+{
     opi_ctx *ctx = NULL;
     reports r = {NULL, NULL, NULL};
     int table = args_has(a, "table"), memory = args_has(a, "memory") || args_has(a, "launches");
     int everyday = args_has(a, "everyday") || table;
     int status = tool_context(&ctx);
     if (!status && !table && !memory && !everyday) {
-        status = tool_fail(X_USAGE, "nothing to evaluate: give --table FILE, --everyday, --memory FILE or --launches FILE");
+        status =
+            tool_fail(X_USAGE, "nothing to evaluate: give --table FILE, --everyday, --memory FILE or --launches FILE");
     }
     if (!status && args_has(a, "model") && !args_has(a, "everyday")) {
-        status = tool_fail(X_USAGE, "--model is for --everyday only: --table is cross-validated, each fold with a model of its "
-                                    "own");
+        status = tool_fail(X_USAGE,
+                           "--model is for --everyday only: --table is cross-validated, each fold with a model of its "
+                           "own");
     }
     for (size_t i = 0; !status && !table && i < a->n_given; i++) {
         static const char *const needs[] = {"by-mix", "leave-out", "level", "learner", "seed", "threads"};
@@ -193,7 +204,8 @@ const verb verb_evaluate = {
     .name = "evaluate",
     .summary = "held-out accuracy on a table, everyday requests, the memory formula",
     .usage = "--table FILE [--by-mix] [--leave-out] [--everyday] [--memory FILE] [--launches FILE] [--json]",
-    .about = "Cross-validates on whole cells (never random rows): errors, interval coverage and choices per target. The fold of "
+    .about = "Cross-validates on whole cells (never random rows): errors, interval coverage and choices per target. "
+             "The fold of "
              "a cell is a hash of its text, so that others can be scored on the same folds.",
     .examples = "  omnipilot evaluate --table measured.csv\n"
                 "  omnipilot evaluate --table measured.csv --by-mix --leave-out --json > report.json\n"

@@ -7,18 +7,21 @@
 #include <math.h>
 #include <string.h>
 
-static void cell(out_table *t, double v, int digits) {
+static void cell(out_table *t, double v, int digits)
+{
     char num[OUT_NUM];
     out_cell(t, out_human(num, v, digits));
 }
 
-static void percent(out_table *t, double share) {
+static void percent(out_table *t, double share)
+{
     char num[OUT_NUM];
     snprintf(num, sizeof num, isfinite(share) ? "%.1f" : "-", 100 * share);
     out_cell(t, num);
 }
 
-static void fixed(out_table *t, double v, int decimals) {
+static void fixed(out_table *t, double v, int decimals)
+{
     char num[OUT_NUM];
     snprintf(num, sizeof num, isfinite(v) ? "%.*f" : "-", decimals, v);
     out_cell(t, num);
@@ -26,10 +29,13 @@ static void fixed(out_table *t, double v, int decimals) {
 
 /* The group whose coverage is furthest below what was promised, among those with enough rows to say so. Groups come by
  * kind: {"gpu": [{"name": …, "n": …, "coverage": …}], …}. */
-static const cJSON *worst_group(const cJSON *target, const char **kind) {
+static const cJSON *worst_group(const cJSON *target, const char **kind)
+{
     const cJSON *list, *item, *worst = NULL;
-    cJSON_ArrayForEach(list, jv_get(target, "groups")) {
-        cJSON_ArrayForEach(item, list) {
+    cJSON_ArrayForEach(list, jv_get(target, "groups"))
+    {
+        cJSON_ArrayForEach(item, list)
+        {
             if (jv_number(item, "n") >= 30 && (!worst || jv_number(item, "coverage") < jv_number(worst, "coverage"))) {
                 worst = item;
                 *kind = list->string ? list->string : "";
@@ -39,16 +45,14 @@ static const cJSON *worst_group(const cJSON *target, const char **kind) {
     return worst;
 }
 
-static void targets(const cJSON *report) {
-    static const char *const heads[] = {"target",  ">n",         ">median %", ">mean %", ">P90 %",
-                                        ">R2 log", ">pinball", ">cover %",  ">width",  "lowest cover %"};
+static void targets(const cJSON *report)
+{
+    static const char *const heads[] = {"target",  ">n",       ">median %", ">mean %", ">P90 %",
+                                        ">R2 log", ">pinball", ">cover %",  ">width",  ">no upper end"};
     const cJSON *list = jv_get(report, "targets"), *item;
     out_table *t = out_table_new(heads, sizeof heads / sizeof heads[0]);
-    out_table_flex(t, 9);
-    cJSON_ArrayForEach(item, list) {
-        const char *kind = "", *name;
-        const cJSON *worst = worst_group(item, &kind);
-        name = *jv_text(worst, "name") ? jv_text(worst, "name") : "(blank)";
+    cJSON_ArrayForEach(item, list)
+    {
         out_cell(t, item->string ? item->string : "");
         cell(t, jv_number(item, "n"), 8);
         percent(t, jv_number(item, "median_ape"));
@@ -58,35 +62,51 @@ static void targets(const cJSON *report) {
         fixed(t, jv_number(item, "pinball"), 4);
         percent(t, jv_number(item, "coverage"));
         fixed(t, jv_number(item, "width_log"), 3);
+        cell(t, jv_number(item, "unbounded"), 8);
+    }
+    out_table_end(t, 0);
+    out_puts("\n");
+    out_wrap(
+        0, 0,
+        "Errors of the median, held-out cells, percent of the measured value; pinball and width (of the interval) in "
+        "natural-log units; cover: share of measured values inside the interval; no upper end: intervals up to "
+        "infinity, for want of calibration rows.");
+}
+
+static void flags(const cJSON *report)
+{
+    static const char *const heads[] = {"target",       ">outside %",      ">falsely %",
+                                        ">new comb. %", ">lowest cover %", "in group"};
+    const cJSON *item;
+    out_puts("\n");
+    out_table *t = out_table_new(heads, sizeof heads / sizeof heads[0]);
+    out_table_flex(t, 5);
+    cJSON_ArrayForEach(item, jv_get(report, "targets"))
+    {
+        const char *kind = "";
+        const cJSON *worst = worst_group(item, &kind);
+        out_cell(t, item->string ? item->string : "");
+        percent(t, jv_number(item, "outside"));
+        percent(t, jv_number(item, "in_range_flagged"));
+        percent(t, jv_number(item, "new_combination"));
+        percent(t, jv_number(worst, "coverage"));
         if (worst) {
-            out_cellf(t, "%.0f: %s %s", 100 * jv_number(worst, "coverage"), kind, name);
+            out_cellf(t, "%s %s", kind, *jv_text(worst, "name") ? jv_text(worst, "name") : "(blank)");
         } else {
             out_cell(t, "-");
         }
     }
     out_table_end(t, 0);
     out_puts("\n");
-    out_wrap(0, 0, "Errors of the median, held-out cells, percent of the measured value; pinball and width (of the interval) in "
-                   "natural-log units; cover: share of measured values inside the interval.");
-}
-
-static void flags(const cJSON *report) {
-    static const char *const heads[] = {"target", ">outside %", ">in range, yet flagged %", ">new combination %", ">no upper end"};
-    const cJSON *item;
-    out_puts("\n");
-    out_table *t = out_table_new(heads, sizeof heads / sizeof heads[0]);
-    cJSON_ArrayForEach(item, jv_get(report, "targets")) {
-        out_cell(t, item->string ? item->string : "");
-        percent(t, jv_number(item, "outside"));
-        percent(t, jv_number(item, "in_range_flagged"));
-        percent(t, jv_number(item, "new_combination"));
-        cell(t, jv_number(item, "unbounded"), 8);
-    }
-    out_table_end(t, 0);
+    out_wrap(0, 0,
+             "outside, new comb.: share of held-out rows so flagged; falsely: of those in range on every axis. The "
+             "group (of at "
+             "least 30 rows) whose interval covers least.");
 }
 
 /* Left out of training one at a time: how many of its rows are flagged. */
-static void left_out(const cJSON *report) {
+static void left_out(const cJSON *report)
+{
     static const char *const heads[] = {"left out", "name", ">rows", ">flagged %"};
     const cJSON *kind, *item;
     if (!jv_get(report, "left_out")) {
@@ -94,12 +114,14 @@ static void left_out(const cJSON *report) {
     }
     out_puts("\n");
     out_table *t = out_table_new(heads, sizeof heads / sizeof heads[0]);
-    cJSON_ArrayForEach(kind, jv_get(report, "left_out")) {
+    cJSON_ArrayForEach(kind, jv_get(report, "left_out"))
+    {
         out_cell(t, kind->string ? kind->string : "");
         out_cell(t, "all");
         out_cell(t, "");
         percent(t, jv_number(kind, "flagged"));
-        cJSON_ArrayForEach(item, jv_get(kind, "groups")) {
+        cJSON_ArrayForEach(item, jv_get(kind, "groups"))
+        {
             out_cell(t, "");
             out_cell(t, *jv_text(item, "name") ? jv_text(item, "name") : "(blank)");
             cell(t, jv_number(item, "rows"), 8);
@@ -109,7 +131,8 @@ static void left_out(const cJSON *report) {
     out_table_end(t, 0);
 }
 
-static void picker_row(out_table *t, const char *utility, const char *picker, const cJSON *v, double n) {
+static void picker_row(out_table *t, const char *utility, const char *picker, const cJSON *v, double n)
+{
     out_cell(t, utility);
     out_cell(t, picker);
     cell(t, isnan(n) ? jv_number(v, "n") : n, 8);
@@ -117,7 +140,8 @@ static void picker_row(out_table *t, const char *utility, const char *picker, co
     percent(t, jv_number(v, "regret"));
 }
 
-static void decisions(const cJSON *report) {
+static void decisions(const cJSON *report)
+{
     static const char *const heads[] = {"choice by", "picked by", ">choices", ">top-1 %", ">mean regret %"};
     const cJSON *list = jv_get(report, "decisions"), *item, *base;
     if (!list || !list->child) {
@@ -125,9 +149,11 @@ static void decisions(const cJSON *report) {
     }
     out_puts("\n");
     out_table *t = out_table_new(heads, sizeof heads / sizeof heads[0]);
-    cJSON_ArrayForEach(item, list) {
+    cJSON_ArrayForEach(item, list)
+    {
         picker_row(t, item->string ? item->string : "", "omnipilot", item, NAN);
-        cJSON_ArrayForEach(base, jv_get(item, "baselines")) {
+        cJSON_ArrayForEach(base, jv_get(item, "baselines"))
+        {
             picker_row(t, "", base->string ? base->string : jv_text(base, "name"), base, jv_number(item, "n"));
         }
     }
@@ -135,10 +161,12 @@ static void decisions(const cJSON *report) {
 }
 
 /* Members this program has no table for are printed as they are: nothing the library says is dropped. */
-static void the_rest(const cJSON *report, const char *const *done, size_t n) {
+static void the_rest(const cJSON *report, const char *const *done, size_t n)
+{
     const cJSON *item;
     int first = 1;
-    cJSON_ArrayForEach(item, report) {
+    cJSON_ArrayForEach(item, report)
+    {
         int known = 0;
         for (size_t i = 0; i < n; i++) {
             known |= item->string && strcmp(item->string, done[i]) == 0;
@@ -159,7 +187,8 @@ static void the_rest(const cJSON *report, const char *const *done, size_t n) {
     }
 }
 
-void evaluation_print(const cJSON *report) {
+void evaluation_print(const cJSON *report)
+{
     static const char *const done[] = {"schema", "version", "targets", "decisions", "left_out"};
     targets(report);
     flags(report);
@@ -168,18 +197,22 @@ void evaluation_print(const cJSON *report) {
     the_rest(report, done, sizeof done / sizeof done[0]);
 }
 
-void everyday_print(const cJSON *report, int each) {
+void everyday_print(const cJSON *report, int each)
+{
     static const char *const heads[] = {"use", "LLM", "verdict", "recommended"};
-    static const char *const done[] = {"schema", "version", "requests", "n", "recommended", "recommended_share", "verdicts"};
+    static const char *const done[] = {"schema",      "version",           "requests", "n",
+                                       "recommended", "recommended_share", "verdicts"};
     const cJSON *item;
     char line[400];
     size_t n = (size_t)snprintf(line, sizeof line, "Everyday requests: %.0f of %.0f get a recommendation (%.0f %%):",
                                 jv_number(report, "recommended"), jv_number(report, "n"),
                                 100 * jv_number(report, "recommended_share"));
-    cJSON_ArrayForEach(item, jv_get(report, "verdicts")) {
-        n += n < sizeof line ? (size_t)snprintf(line + n, sizeof line - n, " %s %.0f%s", item->string ? item->string : "",
-                                                item->valuedouble, item->next ? "," : ".")
-                             : 0;
+    cJSON_ArrayForEach(item, jv_get(report, "verdicts"))
+    {
+        n += n < sizeof line
+                 ? (size_t)snprintf(line + n, sizeof line - n, " %s %.0f%s", item->string ? item->string : "",
+                                    item->valuedouble, item->next ? "," : ".")
+                 : 0;
     }
     out_puts("\n");
     out_wrap(0, 2, line);
@@ -190,7 +223,8 @@ void everyday_print(const cJSON *report, int each) {
     out_puts("\n");
     out_table *t = out_table_new(heads, sizeof heads / sizeof heads[0]);
     out_table_flex(t, 3);
-    cJSON_ArrayForEach(item, jv_get(report, "requests")) {
+    cJSON_ArrayForEach(item, jv_get(report, "requests"))
+    {
         out_cell(t, jv_text(item, "use"));
         out_cell(t, jv_text(item, "llm"));
         out_cell(t, jv_text(item, "verdict"));
@@ -199,8 +233,66 @@ void everyday_print(const cJSON *report, int each) {
     out_table_end(t, 0);
 }
 
-void memory_report_print(const cJSON *report) {
-    static const char *const done[] = {"schema", "version"};
+static void capacity_print(const cJSON *c)
+{
+    static const char *const heads[] = {"from start-up logs", ">n", ">median error %", ">largest %", "largest of"};
+    static const char *const parts[] = {"weights_gib", "kv_gib", "kv_tokens"};
+    out_table *t = out_table_new(heads, sizeof heads / sizeof heads[0]);
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        const cJSON *part = jv_get(c, parts[i]);
+        out_cell(t, parts[i]);
+        cell(t, jv_number(part, "n"), 8);
+        percent(t, jv_number(part, "median_ape"));
+        percent(t, jv_number(part, "max_ape"));
+        out_cell(t, jv_text(part, "worst"));
+    }
+    out_table_end(t, 0);
+    out_printf("%.0f of %.0f that launched were predicted to fit; %.0f of %.0f failures were predicted.\n",
+               jv_number(c, "launched_predicted_to_fit"), jv_number(c, "launched"), jv_number(c, "failed_predicted"),
+               jv_number(c, "failed"));
+}
+
+static void launch_row(out_table *t, const char *name, const cJSON *v)
+{
+    out_cell(t, *name ? name : "(blank)");
+    cell(t, jv_number(v, "rows"), 8);
+    cell(t, jv_number(v, "unscored"), 8);
+    cell(t, jv_number(v, "oom"), 8);
+    cell(t, jv_number(v, "oom_predicted"), 8);
+    cell(t, jv_number(v, "false_alarms"), 8);
+    percent(t, jv_number(v, "precision"));
+    percent(t, jv_number(v, "recall"));
+}
+
+static void launches_print(const cJSON *l)
+{
+    static const char *const heads[] = {"launches",   ">rows",         ">not scored",  ">out of memory",
+                                        ">predicted", ">false alarms", ">precision %", ">recall %"};
+    const cJSON *item;
+    out_table *t = out_table_new(heads, sizeof heads / sizeof heads[0]);
+    launch_row(t, "all", l);
+    cJSON_ArrayForEach(item, jv_get(l, "engines"))
+    {
+        launch_row(t, item->string ? item->string : "", item);
+    }
+    out_table_end(t, 0);
+    if (*jv_text(l, "assumed")) {
+        out_puts("Assumed: ");
+        out_wrap(9, 2, jv_text(l, "assumed"));
+    }
+}
+
+void memory_report_print(const cJSON *report)
+{
+    static const char *const done[] = {"schema", "version", "capacity", "launches"};
+    const cJSON *capacity = jv_get(report, "capacity"), *launches = jv_get(report, "launches");
     out_puts("\nMemory formula\n");
-    the_rest(report, done, 2);
+    if (cJSON_IsObject(capacity)) {
+        capacity_print(capacity);
+    }
+    if (cJSON_IsObject(launches)) {
+        out_puts(cJSON_IsObject(capacity) ? "\n" : "");
+        launches_print(launches);
+    }
+    the_rest(report, done, sizeof done / sizeof done[0]);
 }

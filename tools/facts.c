@@ -6,28 +6,33 @@
 #include <math.h>
 #include <string.h>
 
-static const char *mark(uint32_t flags) {
+static const char *mark(uint32_t flags)
+{
     return flags & OPI_FACT_VERIFIED ? "verified" : flags & OPI_FACT_RECALLED ? "recalled" : "not marked";
 }
 
-static void pair(const char *name, const char *value) {
+static void pair(const char *name, const char *value)
+{
     out_printf("  %-26s ", name);
     out_wrap(29, 29, *value ? value : "-");
 }
 
-static void pair_number(const char *name, double v, const char *unit) {
+static void pair_number(const char *name, double v, const char *unit)
+{
     char num[OUT_NUM], line[OUT_NUM + 48];
     snprintf(line, sizeof line, "%s%s%s", out_human(num, v, 6), isnan(v) ? "" : " ", isnan(v) ? "" : unit);
     pair(name, line);
 }
 
-static void cell_number(out_table *t, double v, int digits) {
+static void cell_number(out_table *t, double v, int digits)
+{
     char num[OUT_NUM];
     out_cell(t, out_human(num, v, digits));
 }
 
 /* ---- gpus ---- */
-static void gpu_json(const opi_gpu *g) {
+static void gpu_json(const opi_gpu *g)
+{
     json_begin_object(NULL);
     json_text("name", g->name);
     json_text("arch", g->arch);
@@ -48,7 +53,8 @@ static void gpu_json(const opi_gpu *g) {
     json_end_object();
 }
 
-static void gpu_show(const opi_gpu *g) {
+static void gpu_show(const opi_gpu *g)
+{
     char year[16];
     snprintf(year, sizeof year, "%d", g->year);
     out_printf("%s%s%s\n", out_on(OUT_BOLD), g->name, out_off());
@@ -69,9 +75,10 @@ static void gpu_show(const opi_gpu *g) {
     pair("source", g->source);
 }
 
-static void gpu_table(void) {
-    static const char *const heads[] = {"GPU",          ">mem GB", ">GB/s",   ">FP16 TF", ">FP8 TF",
-                                        ">FP4 TF", ">link GB/s", ">TDP W", ">$/h",  "mark"};
+static void gpu_table(void)
+{
+    static const char *const heads[] = {"GPU",     ">mem GB",    ">GB/s",  ">FP16 TF", ">FP8 TF",
+                                        ">FP4 TF", ">link GB/s", ">TDP W", ">$/h",     "mark"};
     out_table *t = out_table_new(heads, sizeof heads / sizeof heads[0]);
     for (size_t i = 0; i < opi_gpu_count(); i++) {
         opi_gpu g = {.struct_size = sizeof g};
@@ -91,11 +98,14 @@ static void gpu_table(void) {
     }
     out_table_end(t, 0);
     out_puts("\n");
-    out_wrap(0, 0, "TF: dense peak, TFLOP/s; $/h: a cited on-demand price per GPU; '-' means that no cited source states the figure. 'recalled': at "
-                   "least one figure is not confirmed by a stored source ('omnipilot gpus NAME' shows it).");
+    out_wrap(0, 0,
+             "TF: dense peak, TFLOP/s; $/h: a cited on-demand price per GPU; '-' means that no cited source states the "
+             "figure. 'recalled': at "
+             "least one figure is not confirmed by a stored source ('omnipilot gpus NAME' shows it).");
 }
 
-int run_gpus(const args *a) {
+int run_gpus(const args *a)
+{
     opi_gpu one;
     int json = args_has(a, "json");
     if (a->n_operands) {
@@ -144,7 +154,8 @@ const verb verb_gpus = {
 };
 
 /* ---- llms ---- */
-static void llm_json(const opi_llm *m) {
+static void llm_json(const opi_llm *m)
+{
     json_begin_object(NULL);
     json_text("name", m->name);
     json_text("family", m->family);
@@ -177,13 +188,15 @@ static void llm_json(const opi_llm *m) {
     json_end_object();
 }
 
-static void pair_int(const char *name, int32_t v, const char *unit) {
+static void pair_int(const char *name, int32_t v, const char *unit)
+{
     if (v) {
         pair_number(name, v, unit);
     }
 }
 
-static void llm_show(const opi_llm *m) {
+static void llm_show(const opi_llm *m)
+{
     out_printf("%s%s%s\n", out_on(OUT_BOLD), m->name, out_off());
     pair("family", m->family);
     pair("architecture", m->arch);
@@ -207,7 +220,8 @@ static void llm_show(const opi_llm *m) {
     pair("source", m->source);
 }
 
-static void llm_table(void) {
+static void llm_table(void)
+{
     static const char *const heads[] = {"LLM", ">params", ">active", ">context", "attention", "mark"};
     out_table *t = out_table_new(heads, sizeof heads / sizeof heads[0]);
     out_table_flex(t, 0);
@@ -225,11 +239,14 @@ static void llm_table(void) {
     }
     out_table_end(t, 0);
     out_puts("\n");
-    out_wrap(0, 0, "params: billions, all and active per token; context: longest, tokens. 'recalled': not confirmed by a "
-                   "stored config. 'omnipilot llms NAME' shows everything about one. Any other model: pass its Hugging Face config.json to --llm.");
+    out_wrap(0, 0,
+             "params: billions, all and active per token; context: longest, tokens. 'recalled': not confirmed by a "
+             "stored config. 'omnipilot llms NAME' shows everything about one. Any other model: pass its Hugging Face "
+             "config.json to --llm.");
 }
 
-int run_llms(const args *a) {
+int run_llms(const args *a)
+{
     int json = args_has(a, "json"), status = 0;
     if (a->n_operands) {
         opi_llm one;
@@ -267,9 +284,11 @@ const verb verb_llms = {
     .name = "llms",
     .summary = "the LLM architectures it knows; any other comes from its config.json",
     .usage = "[NAME | config.json] [--json]",
-    .about = "Lists the compiled-in LLM table, or everything about one LLM: a name people use (llama-3.1-70b), or the path of "
+    .about = "Lists the compiled-in LLM table, or everything about one LLM: a name people use (llama-3.1-70b), or the "
+             "path of "
              "a Hugging Face config.json.",
-    .examples = "  omnipilot llms\n  omnipilot llms Qwen/Qwen2.5-72B-Instruct\n  omnipilot llms ./checkpoint/config.json\n",
+    .examples =
+        "  omnipilot llms\n  omnipilot llms Qwen/Qwen2.5-72B-Instruct\n  omnipilot llms ./checkpoint/config.json\n",
     .options = json_only,
     .max_operands = 1,
     .run = run_llms,

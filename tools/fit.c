@@ -12,7 +12,8 @@
 #include <unistd.h>
 
 /* Finds out before minutes of fitting that the result could not be saved. */
-static int check_destination(const char *path) {
+static int check_destination(const char *path)
+{
     struct stat st;
     char *folder = tool_dirname(path);
     int status = 0;
@@ -26,7 +27,8 @@ static int check_destination(const char *path) {
 }
 
 /* What the reader dropped or doubted, in one or two lines on stderr. */
-static void say_report(const opi_table *table) {
+static void say_report(const opi_table *table)
+{
     opi_text *text = NULL;
     if (opi_table_report(table, &text, NULL)) {
         return;
@@ -35,7 +37,8 @@ static void say_report(const opi_table *table) {
     opi_text_free(text);
 }
 
-static int save(const args *a, const opi_model *model, const char *path) {
+static int save(const args *a, const opi_model *model, const char *path)
+{
     opi_error err;
     struct stat st;
     char num[OUT_NUM];
@@ -52,13 +55,15 @@ static int save(const args *a, const opi_model *model, const char *path) {
         opi_text_free(text);
     } else {
         double size = stat(path, &st) == 0 ? (double)st.st_size : 0;
-        out_printf("%s: %s bytes ('omnipilot inspect --model %s' shows what it knows)\n", path, out_human(num, size, 15), path);
+        out_printf("%s: %s bytes ('omnipilot inspect --model %s' shows what it knows)\n", path,
+                   out_human(num, size, 15), path);
     }
     return 0;
 }
 
 /* A model that learned nothing would answer everything from physics: nobody wants that written over a good one. */
-static int check_learned(const opi_model *model) {
+static int check_learned(const opi_model *model)
+{
     opi_text *text = NULL;
     opi_error err;
     if (opi_model_inspect(model, &text, &err)) {
@@ -66,10 +71,13 @@ static int check_learned(const opi_model *model) {
     }
     int learned = json_view_learned_targets(opi_text_data(text), opi_text_size(text));
     opi_text_free(text);
-    return learned ? 0 : tool_fail(X_USAGE, "--table: no target has enough measured rows to learn from; nothing was written");
+    return learned
+               ? 0
+               : tool_fail(X_USAGE, "--table: no target has enough measured rows to learn from; nothing was written");
 }
 
-static int fit(opi_ctx *ctx, const args *a, const opi_table *table, const opi_fit_options *options) {
+static int fit(opi_ctx *ctx, const args *a, const opi_table *table, const opi_fit_options *options)
+{
     opi_model *model = NULL;
     opi_error err;
     tool_progress *p = options->progress_user;
@@ -85,7 +93,8 @@ static int fit(opi_ctx *ctx, const args *a, const opi_table *table, const opi_fi
     return status;
 }
 
-int run_fit(const args *a) {
+int run_fit(const args *a)
+{
     opi_ctx *ctx = NULL;
     opi_table *table = NULL;
     opi_error err;
@@ -120,7 +129,8 @@ int run_fit(const args *a) {
 }
 
 static const opt_def options[] = {
-    {"table", "FILE", 0, "the measurements: a CSV, or a file one of the importers reads (docs/accuracy.md has the columns)"},
+    {"table", "FILE", 0,
+     "the measurements: a CSV, or a file one of the importers reads (docs/accuracy.md has the columns)"},
     {"out", "FILE", 0, "the model; written beside it first and renamed, so an old file survives any failure"},
     {"format", "NAME", 0, "format of --table: csv or an importer's name (default: recognized)"},
     {"source", "NAME", 0, "name of the measurement campaign when the file states none (default: user)"},
@@ -128,7 +138,8 @@ static const opt_def options[] = {
     {"threads", "N", 0, "1 to 16 (default: one per core); does not change the result"},
     {"learner", "NAME", 0, "what learns the residual (default: boost)"},
     {"note", "TEXT", 0, "free text for the manifest"},
-    {"date", "TEXT", 0, "date for the manifest (default: none, so that the same input gives the same bytes on any day)"},
+    {"date", "TEXT", 0,
+     "date for the manifest (default: none, so that the same input gives the same bytes on any day)"},
     {"json", NULL, 0, "print what the model knows, as 'inspect --json' does"},
     {NULL, NULL, 0, NULL},
 };
@@ -137,7 +148,8 @@ const verb verb_fit = {
     .name = "fit",
     .summary = "learn a model from your own measurements",
     .usage = "--table FILE --out FILE [options]",
-    .about = "Fits every target that has enough rows, calibrates the intervals on held-out cells and writes one file. One table "
+    .about = "Fits every target that has enough rows, calibrates the intervals on held-out cells and writes one file. "
+             "One table "
              "is taken; concatenate several that share their columns. Ctrl-C stops it and writes nothing.",
     .examples = "  omnipilot fit --table measured.csv --out mine.opim --note 'cluster A, May'\n"
                 "  omnipilot advise --model mine.opim …\n",

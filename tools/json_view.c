@@ -7,7 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-cJSON *jv_parse(const char *json, size_t n) {
+cJSON *jv_parse(const char *json, size_t n)
+{
     cJSON *v = cJSON_ParseWithLength(json, n);
     if (!v) {
         tool_fail(X_FAIL, "the library returned a document that is not JSON (%zu bytes)", n);
@@ -15,11 +16,13 @@ cJSON *jv_parse(const char *json, size_t n) {
     return v;
 }
 
-void jv_free(cJSON *v) {
+void jv_free(cJSON *v)
+{
     cJSON_Delete(v);
 }
 
-const cJSON *jv_get(const cJSON *v, const char *path) {
+const cJSON *jv_get(const cJSON *v, const char *path)
+{
     char key[128];
     while (v && *path) {
         size_t n = strcspn(path, ".");
@@ -30,34 +33,43 @@ const cJSON *jv_get(const cJSON *v, const char *path) {
     return v;
 }
 
-double jv_number(const cJSON *v, const char *path) {
+double jv_number(const cJSON *v, const char *path)
+{
     const cJSON *item = jv_get(v, path);
     return cJSON_IsNumber(item) ? item->valuedouble : NAN;
 }
 
-const char *jv_text(const cJSON *v, const char *path) {
+const char *jv_text(const cJSON *v, const char *path)
+{
     const cJSON *item = jv_get(v, path);
     return cJSON_IsString(item) ? item->valuestring : "";
 }
 
-char *jv_percent(char *buf, double share, int digits) {
+char *jv_percent(char *buf, double share, int digits)
+{
     return out_human(buf, 100 * share, digits);
 }
 
-static void scalar(const cJSON *v) {
+static void scalar(const cJSON *v)
+{
     char num[OUT_NUM], text[512];
     if (cJSON_IsNumber(v)) {
         out_puts(out_human(num, v->valuedouble, v->valuedouble == floor(v->valuedouble) ? 15 : 4));
     } else if (cJSON_IsString(v)) {
-        out_puts(out_clean(text, sizeof text, v->valuestring));
+        out_clean(text, sizeof text, v->valuestring);
+        size_t n = out_prefix(text, 64);
+        out_bytes(text, n);
+        out_puts(text[n] ? "…" : "");
     } else {
         out_puts(cJSON_IsTrue(v) ? "yes" : cJSON_IsFalse(v) ? "no" : "-");
     }
 }
 
-static int flat(const cJSON *v) {
+static int flat(const cJSON *v)
+{
     const cJSON *item;
-    cJSON_ArrayForEach(item, v) {
+    cJSON_ArrayForEach(item, v)
+    {
         if (item->child) {
             return 0;
         }
@@ -65,13 +77,15 @@ static int flat(const cJSON *v) {
     return 1;
 }
 
-void jv_print_any(const cJSON *v, size_t indent) {
+void jv_print_any(const cJSON *v, size_t indent)
+{
     const cJSON *item;
     int pad = (int)indent;
     if (indent > 12) {
         return;
     }
-    cJSON_ArrayForEach(item, v) {
+    cJSON_ArrayForEach(item, v)
+    {
         char name[64];
         snprintf(name, sizeof name, "%s", item->string ? item->string : "-");
         if (!item->child) {
@@ -81,7 +95,8 @@ void jv_print_any(const cJSON *v, size_t indent) {
         } else if (cJSON_IsArray(item) && flat(item)) {
             const cJSON *part;
             out_printf("%*s%-*s ", pad, "", 34 - pad, name);
-            cJSON_ArrayForEach(part, item) {
+            cJSON_ArrayForEach(part, item)
+            {
                 scalar(part);
                 out_puts(part->next ? ", " : "");
             }
@@ -94,11 +109,13 @@ void jv_print_any(const cJSON *v, size_t indent) {
 }
 
 /* ---- the table report ---- */
-static void say_unknown_columns(const cJSON *report) {
+static void say_unknown_columns(const cJSON *report)
+{
     const cJSON *list = jv_get(report, "unknown_columns"), *item;
     char line[512] = "";
     size_t n = 0, shown = 0;
-    cJSON_ArrayForEach(item, list) {
+    cJSON_ArrayForEach(item, list)
+    {
         const char *near = jv_text(item, "nearest");
         if (shown++ < 8 && n < sizeof line) {
             n += (size_t)snprintf(line + n, sizeof line - n, "%s'%s'%s%s%s", n ? ", " : "", jv_text(item, "name"),
@@ -110,7 +127,8 @@ static void say_unknown_columns(const cJSON *report) {
     }
 }
 
-void json_view_table_report(const char *json, size_t n) {
+void json_view_table_report(const char *json, size_t n)
+{
     cJSON *report = jv_parse(json, n);
     if (!report) {
         return;
@@ -139,11 +157,13 @@ void json_view_table_report(const char *json, size_t n) {
     cJSON_Delete(report);
 }
 
-int json_view_learned_targets(const char *json, size_t n) {
+int json_view_learned_targets(const char *json, size_t n)
+{
     cJSON *root = jv_parse(json, n);
     const cJSON *item;
     int learned = 0;
-    cJSON_ArrayForEach(item, jv_get(root, "targets")) {
+    cJSON_ArrayForEach(item, jv_get(root, "targets"))
+    {
         learned += strcmp(jv_text(item, "answered_by"), "learned") == 0;
     }
     cJSON_Delete(root);

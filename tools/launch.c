@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* advise --emit launch: the server's command line, and the load test that checks the prediction. Option names as the engines'
- * own documentation has them (vLLM serve and bench serve, SGLang launch_server and bench_serving, trtllm-serve). */
+/* advise --emit launch: the server's command line, and the load test that checks the prediction. Option names as the
+ * engines' own documentation has them (vLLM serve and bench serve, SGLang launch_server and bench_serving,
+ * trtllm-serve). */
 #include "advise_view.h"
 #include "config.h"
 #include "out.h"
@@ -18,23 +19,27 @@ typedef struct command {
     size_t n;
 } command;
 
-static void add(command *c, const char *word) {
+static void add(command *c, const char *word)
+{
     if (c->n < MOST_WORDS) {
         c->word[c->n++] = tool_copy(word, strlen(word));
     }
 }
 
-static void add_option(command *c, const char *option, const char *value) {
+static void add_option(command *c, const char *option, const char *value)
+{
     add(c, option);
     add(c, value);
 }
 
-static void add_number(command *c, const char *option, double v) {
+static void add_number(command *c, const char *option, double v)
+{
     char num[OUT_NUM];
     add_option(c, option, out_exact(num, v));
 }
 
-static void release(command *c) {
+static void release(command *c)
+{
     for (size_t i = 0; i < c->n; i++) {
         free(c->word[i]);
     }
@@ -52,18 +57,21 @@ typedef struct plan {
     size_t n_notes;
 } plan;
 
-static void remark(plan *p, const char *text) {
+static void remark(plan *p, const char *text)
+{
     if (p->n_notes < MOST_NOTES) {
         p->notes[p->n_notes++] = text;
     }
 }
 
-static int is(const char *a, const char *b) {
+static int is(const char *a, const char *b)
+{
     return a && args_distance(a, b) == 0;
 }
 
 /* The server's weight-format options. Formats that live in the checkpoint need the right checkpoint, not an option. */
-static void add_precision(command *c, plan *p, const char *dtype_option, const char *quant_option) {
+static void add_precision(command *c, plan *p, const char *dtype_option, const char *quant_option)
+{
     const char *precision = p->c->config.precision;
     const opi_llm *llm = p->c->config.llm;
     int own = llm->weight_bits > 0 && llm->weight_bits <= 8; /* the checkpoint itself is quantized */
@@ -82,7 +90,8 @@ static void add_precision(command *c, plan *p, const char *dtype_option, const c
     }
 }
 
-static void vllm(command *c, plan *p) {
+static void vllm(command *c, plan *p)
+{
     const opi_config *f = &p->c->config;
     add(c, "vllm");
     add_option(c, "serve", p->model);
@@ -105,7 +114,8 @@ static void vllm(command *c, plan *p) {
     add_number(c, "--gpu-memory-utilization", p->mem_util);
 }
 
-static void sglang(command *c, plan *p) {
+static void sglang(command *c, plan *p)
+{
     const opi_config *f = &p->c->config;
     add(c, "python");
     add_option(c, "-m", "sglang.launch_server");
@@ -130,7 +140,8 @@ static void sglang(command *c, plan *p) {
     add_number(c, "--port", 8000);
 }
 
-static void trtllm(command *c, plan *p) {
+static void trtllm(command *c, plan *p)
+{
     const opi_config *f = &p->c->config;
     command none = {.n = 0};
     add(c, "trtllm-serve");
@@ -152,7 +163,8 @@ static void trtllm(command *c, plan *p) {
     add_number(c, "--kv_cache_free_gpu_memory_fraction", p->mem_util);
 }
 
-static void load_test(command *c, const plan *p, int engine) {
+static void load_test(command *c, const plan *p, int engine)
+{
     /* Ten waves of requests reach a steady state; a handful at least. */
     double prompts = fmax(32, ceil(10 * (p->rate > 0 ? p->rate * 10 : p->at_once)));
     if (engine == 1) {
@@ -190,7 +202,8 @@ static void load_test(command *c, const plan *p, int engine) {
 }
 
 /* ---- printing ---- */
-static int plain_word(const char *w) {
+static int plain_word(const char *w)
+{
     if (!*w) {
         return 0;
     }
@@ -202,7 +215,8 @@ static int plain_word(const char *w) {
     return 1;
 }
 
-static void print_word(const char *w) {
+static void print_word(const char *w)
+{
     if (plain_word(w)) {
         out_puts(w);
         return;
@@ -218,7 +232,8 @@ static void print_word(const char *w) {
     out_puts("'");
 }
 
-static void print_command(const command *c) {
+static void print_command(const command *c)
+{
     size_t column = 0;
     for (size_t i = 0; i < c->n; i++) {
         int option = i > 0 && c->word[i][0] == '-' && c->word[i][1] == '-';
@@ -236,7 +251,8 @@ static void print_command(const command *c) {
     out_puts("\n");
 }
 
-static void print_expected(const advise_view *v, const opi_candidate *c) {
+static void print_expected(const advise_view *v, const opi_candidate *c)
+{
     static const char *const names[] = {"throughput_out_tok_s", "ttft_ms_p50", "itl_ms_p50"};
     char num[4 * OUT_NUM];
     for (size_t i = 0; i < 3; i++) {
@@ -250,11 +266,13 @@ static void print_expected(const advise_view *v, const opi_candidate *c) {
         out_printf("#   %s: %s %s\n", info.title, out_interval(num, p.p50, p.lo, p.hi), info.unit);
     }
     if (c->replicas > 1) {
-        out_printf("# Start it %d times, on GPUs of its own each; the figures are those of one replica.\n", c->replicas);
+        out_printf("# Start it %d times, on GPUs of its own each; the figures are those of one replica.\n",
+                   c->replicas);
     }
 }
 
-static void json_words(const char *key, const command *c) {
+static void json_words(const char *key, const command *c)
+{
     json_begin_array(key);
     for (size_t i = 0; i < c->n; i++) {
         json_text(NULL, c->word[i]);
@@ -262,7 +280,8 @@ static void json_words(const char *key, const command *c) {
     json_end_array();
 }
 
-static void print_json(const plan *p, const command *serve, const command *test) {
+static void print_json(const plan *p, const command *serve, const command *test)
+{
     json_begin_object(NULL);
     json_text("schema", "omnipilot.launch");
     json_int("version", 1);
@@ -280,7 +299,8 @@ static void print_json(const plan *p, const command *serve, const command *test)
     json_end_object();
 }
 
-static void print_script(const advise_view *v, const plan *p, const command *serve, const command *test) {
+static void print_script(const advise_view *v, const plan *p, const command *serve, const command *test)
+{
     char where[256], safe[256];
     out_printf("# %s, replicas: %d\n", out_clean(safe, sizeof safe, config_where(where, sizeof where, &p->c->config)),
                p->c->replicas);
@@ -296,7 +316,8 @@ static void print_script(const advise_view *v, const plan *p, const command *ser
     print_command(test);
 }
 
-int launch_print(const advise_view *v, int json) {
+int launch_print(const advise_view *v, int json)
+{
     static void (*const servers[])(command *, plan *) = {vllm, sglang, trtllm};
     static const char *const engines[] = {"vllm", "sglang", "tensorrt-llm"};
     opi_candidate c = {.struct_size = sizeof c};
@@ -312,8 +333,9 @@ int launch_print(const advise_view *v, int json) {
         engine++;
     }
     if (engine == 3) {
-        return tool_fail(X_FAIL, "--emit: no launch command is known for the engine '%s' of the winner; --engine "
-                                 "vllm,sglang,tensorrt-llm limits the choice to those that have one",
+        return tool_fail(X_FAIL,
+                         "--emit: no launch command is known for the engine '%s' of the winner; --engine "
+                         "vllm,sglang,tensorrt-llm limits the choice to those that have one",
                          c.config.engine ? c.config.engine : "");
     }
     command serve = {.n = 0}, test = {.n = 0};

@@ -6,11 +6,12 @@
 
 #include <string.h>
 
-static const verb *const verbs[] = {&verb_advise,   &verb_predict, &verb_memory, &verb_gpus,
-                                    &verb_llms,     &verb_inspect, &verb_fit,    &verb_evaluate};
+static const verb *const verbs[] = {&verb_advise, &verb_predict, &verb_memory, &verb_gpus,
+                                    &verb_llms,   &verb_inspect, &verb_fit,    &verb_evaluate};
 #define N_VERBS (sizeof verbs / sizeof verbs[0])
 
-static void help(void) {
+static void help(void)
+{
     out_puts("omnipilot: what will an LLM deliver on these GPUs, and which ones should serve it?\n\n"
              "Usage: omnipilot VERB [options]\n\nVerbs:\n");
     for (size_t i = 0; i < N_VERBS; i++) {
@@ -25,7 +26,8 @@ static void help(void) {
              "      --concurrency 64 --inventory H200:8,H100-80GB-SXM:8 --slo ttft_p50=2s\n");
 }
 
-static int unknown_verb(const char *name) {
+static int unknown_verb(const char *name)
+{
     const verb *best = NULL;
     size_t least = 99;
     for (size_t i = 0; i < N_VERBS; i++) {
@@ -44,7 +46,8 @@ static int unknown_verb(const char *name) {
     return tool_fail(X_USAGE, "unknown verb '%s' ('omnipilot --help' lists them)", name);
 }
 
-static int run_verb(const verb *v, int argc, char **argv) {
+static int run_verb(const verb *v, int argc, char **argv)
+{
     static args a; /* large: kept off the stack */
     tool_set_verb(v->name);
     int status = args_parse(v, argc, argv, &a);
@@ -58,7 +61,8 @@ static int run_verb(const verb *v, int argc, char **argv) {
     return v->run(&a);
 }
 
-static const verb *find_verb(const char *name) {
+static const verb *find_verb(const char *name)
+{
     for (size_t i = 0; i < N_VERBS; i++) {
         if (strcmp(verbs[i]->name, name) == 0) {
             return verbs[i];
@@ -67,7 +71,8 @@ static const verb *find_verb(const char *name) {
     return NULL;
 }
 
-static int dispatch(int argc, char **argv) {
+static int dispatch(int argc, char **argv)
+{
     const char *first = argc > 1 ? argv[1] : NULL;
     if (!first) {
         return tool_fail(X_USAGE, "a verb is needed: advise, predict, memory, gpus, llms, inspect, fit or evaluate "
@@ -93,7 +98,8 @@ static int dispatch(int argc, char **argv) {
     return v ? run_verb(v, argc - 2, argv + 2) : unknown_verb(first);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char **argv)
+{
     out_begin();
     int status = dispatch(argc, argv);
     int written = out_end();

@@ -6,7 +6,8 @@
 
 #include <math.h>
 
-void memory_members(const opi_memory *m) {
+void memory_members(const opi_memory *m)
+{
     json_bool("fits", m->fits);
     json_text("limit", *m->limit ? m->limit : NULL);
     json_number("total_gib", m->total_gib);
@@ -22,17 +23,20 @@ void memory_members(const opi_memory *m) {
     json_number("kv_pressure", m->kv_pressure);
 }
 
-static void line(size_t indent, const char *name, double gib) {
+static void line(size_t indent, const char *name, double gib)
+{
     char num[OUT_NUM];
     snprintf(num, sizeof num, isfinite(gib) ? "%.2f" : "-", gib);
     out_printf("%*s%-32s %10s GiB\n", (int)indent, "", name, num);
 }
 
-void memory_print(const opi_config *c, const opi_memory *m, size_t indent) {
+void memory_print(const opi_config *c, const opi_memory *m, size_t indent)
+{
     char a[OUT_NUM], b[OUT_NUM], d[OUT_NUM];
     int pad = (int)indent;
     if (!m->fits && (!isfinite(m->margin_gib) || m->margin_gib >= 0 || m->weights_gib <= 0)) {
-        out_printf("%*s%scannot run:%s ", pad, "", out_on(OUT_BAD), out_off()); /* does not divide: a margin says nothing */
+        out_printf("%*s%scannot run:%s ", pad, "", out_on(OUT_BAD),
+                   out_off()); /* does not divide: a margin says nothing */
         out_wrap(indent + 12, indent, *m->limit ? m->limit : "this configuration cannot exist");
         return;
     }
@@ -46,8 +50,8 @@ void memory_print(const opi_config *c, const opi_memory *m, size_t indent) {
                out_human(a, m->kv_bytes_per_token / 1024, 4), out_human(b, floor(m->kv_tokens), 15),
                out_human(d, m->kv_needed_tokens, 8));
     if (c->concurrency > 0 && isfinite(m->kv_pressure) && m->kv_pressure > 0) {
-        out_printf("%*sKV demand of %s requests at once: %s %% of the cache\n", pad, "", out_human(a, c->concurrency, 6),
-                   out_human(b, 100 * m->kv_pressure, 3));
+        out_printf("%*sKV demand of %s requests at once: %s %% of the cache\n", pad, "",
+                   out_human(a, c->concurrency, 6), out_human(b, 100 * m->kv_pressure, 3));
     }
     out_printf("%*s%smargin: %+.2f GiB, %s%s\n", pad, "", out_on(m->fits ? OUT_GOOD : OUT_BAD), m->margin_gib,
                m->fits ? "fits" : "does not fit", out_off());
@@ -57,7 +61,8 @@ void memory_print(const opi_config *c, const opi_memory *m, size_t indent) {
     }
 }
 
-static int show(const args *a, const config_in *in) {
+static int show(const args *a, const config_in *in)
+{
     opi_memory m = {.struct_size = sizeof m};
     opi_error err;
     char where[256], load[160];
@@ -88,7 +93,8 @@ static int show(const args *a, const config_in *in) {
     return m.fits ? X_OK : X_NONE;
 }
 
-int run_memory(const args *a) {
+int run_memory(const args *a)
+{
     opi_ctx *ctx = NULL;
     config_in in;
     int status = tool_context(&ctx);
@@ -105,8 +111,9 @@ static const opt_def options[] = {
     {"pp", "N", 0, "pipeline-parallel degree (default 1)"},
     {"dp", "N", 0, "data-parallel degree (default 1)"},
     {"ep", "N", 0, "expert-parallel degree"},
-    {"precision", "NAME", 0, "of the weights: bf16, fp16, fp8, fp4, int8, awq, gptq … (default: the checkpoint's own, else "
-                             "bf16)"},
+    {"precision", "NAME", 0,
+     "of the weights: bf16, fp16, fp8, fp4, int8, awq, gptq … (default: the checkpoint's own, else "
+     "bf16)"},
     {"kv-bits", "BITS", 0, "bits per cached element (default: the checkpoint's own, else 16)"},
     {"max-context", "TOKENS", 0, "tokens one request may need (default: input + output when stated)"},
     {"mem-util", "SHARE", 0, "share of the device memory the engine may take (default 0.9)"},
@@ -122,8 +129,9 @@ const verb verb_memory = {
     .name = "memory",
     .summary = "does it fit? the memory breakdown of one configuration and its margin",
     .usage = "--llm LLM --gpu GPU [options]",
-    .about = "Weights, activations, runtime and KV cache of one configuration, per GPU in GiB, with the signed margin. Exit "
-             "status 4 when it does not fit or does not divide.",
+    .about =
+        "Weights, activations, runtime and KV cache of one configuration, per GPU in GiB, with the signed margin. Exit "
+        "status 4 when it does not fit or does not divide.",
     .examples = "  omnipilot memory --llm llama-3.1-70b --gpu H100-80GB-SXM --tp 4 --max-context 32768\n"
                 "  omnipilot memory --llm ./config.json --gpu L40S --precision fp8 --kv-bits 8 --json\n",
     .options = options,

@@ -14,9 +14,10 @@
 
 static int color, broken, broken_errno;
 
-static void hold(int fd, int flags) {
-    /* A closed descriptor would be handed to the next file that is opened, and results would land in that file. Writing to
-     * a read-only descriptor fails, which is what a closed stdout deserves. */
+static void hold(int fd, int flags)
+{
+    /* A closed descriptor would be handed to the next file that is opened, and results would land in that file.
+     * Writing to a read-only descriptor fails, which is what a closed stdout deserves. */
     if (fcntl(fd, F_GETFD) == -1 && errno == EBADF) {
         int got = open("/dev/null", flags);
         if (got >= 0 && got != fd) {
@@ -26,7 +27,8 @@ static void hold(int fd, int flags) {
     }
 }
 
-void out_begin(void) {
+void out_begin(void)
+{
     hold(0, O_RDONLY);
     hold(1, O_RDONLY);
     hold(2, O_WRONLY);
@@ -36,14 +38,16 @@ void out_begin(void) {
     color = isatty(1) && !(no && *no) && term && strcmp(term, "dumb") != 0;
 }
 
-static void note_failure(void) {
+static void note_failure(void)
+{
     if (!broken) {
         broken = 1;
         broken_errno = errno;
     }
 }
 
-int out_end(void) {
+int out_end(void)
+{
     if (fflush(stdout) != 0) {
         note_failure();
     }
@@ -59,21 +63,25 @@ int out_end(void) {
     return 1;
 }
 
-int out_failed(void) {
+int out_failed(void)
+{
     return broken;
 }
 
-void out_bytes(const char *bytes, size_t n) {
+void out_bytes(const char *bytes, size_t n)
+{
     if (n && !broken && fwrite(bytes, 1, n, stdout) != n) {
         note_failure();
     }
 }
 
-void out_puts(const char *s) {
+void out_puts(const char *s)
+{
     out_bytes(s, strlen(s));
 }
 
-void out_printf(const char *fmt, ...) {
+void out_printf(const char *fmt, ...)
+{
     va_list ap;
     if (broken) {
         return;
@@ -85,7 +93,8 @@ void out_printf(const char *fmt, ...) {
     va_end(ap);
 }
 
-char *out_clean(char *buf, size_t cap, const char *text) {
+char *out_clean(char *buf, size_t cap, const char *text)
+{
     size_t n = strlen(text);
     if (n >= cap) {
         n = cap - 1;
@@ -102,7 +111,8 @@ char *out_clean(char *buf, size_t cap, const char *text) {
 }
 
 /* ---- UTF-8 ---- */
-static unsigned long next_char(const char **at) {
+static unsigned long next_char(const char **at)
+{
     const unsigned char *s = (const unsigned char *)*at;
     int more = *s >= 0xf0 ? 3 : *s >= 0xe0 ? 2 : *s >= 0xc0 ? 1 : 0;
     unsigned long c = more == 3 ? *s & 7u : more == 2 ? *s & 15u : more == 1 ? *s & 31u : *s;
@@ -114,7 +124,8 @@ static unsigned long next_char(const char **at) {
     return c;
 }
 
-static size_t char_columns(unsigned long c) {
+static size_t char_columns(unsigned long c)
+{
     if ((c >= 0x300 && c <= 0x36f) || (c >= 0x200b && c <= 0x200f) || (c >= 0xfe00 && c <= 0xfe0f) || c == 0xfeff) {
         return 0;
     }
@@ -126,7 +137,8 @@ static size_t char_columns(unsigned long c) {
     return 1;
 }
 
-size_t out_columns(const char *text) {
+size_t out_columns(const char *text)
+{
     size_t columns = 0;
     while (*text) {
         columns += char_columns(next_char(&text));
@@ -134,7 +146,8 @@ size_t out_columns(const char *text) {
     return columns;
 }
 
-size_t out_prefix(const char *text, size_t columns) {
+size_t out_prefix(const char *text, size_t columns)
+{
     const char *at = text, *good = text;
     size_t used = 0;
     while (*at) {
@@ -147,7 +160,8 @@ size_t out_prefix(const char *text, size_t columns) {
     return (size_t)(good - text);
 }
 
-void out_wrap(size_t column, size_t indent, const char *text) {
+void out_wrap(size_t column, size_t indent, const char *text)
+{
     int first = 1;
     while (*text) {
         char word[512], safe[512];
@@ -172,17 +186,20 @@ void out_wrap(size_t column, size_t indent, const char *text) {
 }
 
 /* ---- styles ---- */
-const char *out_on(out_style s) {
+const char *out_on(out_style s)
+{
     static const char *const codes[] = {"", "\033[1m", "\033[32m", "\033[33m", "\033[31m", "\033[2m"};
     return color ? codes[s] : "";
 }
 
-const char *out_off(void) {
+const char *out_off(void)
+{
     return color ? "\033[0m" : "";
 }
 
 /* ---- numbers ---- */
-char *out_human(char *buf, double v, int digits) {
+char *out_human(char *buf, double v, int digits)
+{
     char raw[64];
     if (isnan(v)) {
         return strcpy(buf, "-");
@@ -216,7 +233,8 @@ char *out_human(char *buf, double v, int digits) {
     return buf;
 }
 
-char *out_interval(char *buf, double mid, double lo, double hi) {
+char *out_interval(char *buf, double mid, double lo, double hi)
+{
     char m[OUT_NUM], l[OUT_NUM], h[OUT_NUM];
     out_human(m, mid, 3);
     if (isnan(mid)) {
@@ -230,7 +248,8 @@ char *out_interval(char *buf, double mid, double lo, double hi) {
     return buf;
 }
 
-char *out_exact(char *buf, double v) {
+char *out_exact(char *buf, double v)
+{
     if (isnan(v)) {
         return strcpy(buf, "");
     }
@@ -245,7 +264,8 @@ char *out_exact(char *buf, double v) {
 }
 
 /* ---- CSV ---- */
-void csv_text(const char *text, int last) {
+void csv_text(const char *text, int last)
+{
     if (text && text[strcspn(text, ",\"\r\n")]) {
         out_puts("\"");
         for (const char *p = text; *p; p++) {
@@ -261,20 +281,23 @@ void csv_text(const char *text, int last) {
     out_puts(last ? "\n" : ",");
 }
 
-void csv_number(double v, int last) {
+void csv_number(double v, int last)
+{
     char buf[OUT_NUM];
     out_puts(out_exact(buf, v));
     out_puts(last ? "\n" : ",");
 }
 
-void csv_int(int64_t v, int last) {
+void csv_int(int64_t v, int last)
+{
     out_printf("%lld%s", (long long)v, last ? "\n" : ",");
 }
 
 /* ---- JSON ---- */
 static int depth, filled[64];
 
-static void json_string(const char *s) {
+static void json_string(const char *s)
+{
     out_puts("\"");
     const char *from = s;
     for (; *s; s++) {
@@ -294,7 +317,8 @@ static void json_string(const char *s) {
     out_puts("\"");
 }
 
-static void json_key(const char *key) {
+static void json_key(const char *key)
+{
     if (depth > 0) {
         out_puts(filled[depth] ? ",\n" : "\n");
         out_printf("%*s", 2 * depth, "");
@@ -306,13 +330,15 @@ static void json_key(const char *key) {
     }
 }
 
-static void json_open(const char *key, const char *bracket) {
+static void json_open(const char *key, const char *bracket)
+{
     json_key(key);
     out_puts(bracket);
     filled[++depth] = 0;
 }
 
-static void json_close(const char *bracket) {
+static void json_close(const char *bracket)
+{
     int was = filled[depth--];
     if (was) {
         out_printf("\n%*s", 2 * depth, "");
@@ -323,20 +349,25 @@ static void json_close(const char *bracket) {
     }
 }
 
-void json_begin_object(const char *key) {
+void json_begin_object(const char *key)
+{
     json_open(key, "{");
 }
-void json_end_object(void) {
+void json_end_object(void)
+{
     json_close("}");
 }
-void json_begin_array(const char *key) {
+void json_begin_array(const char *key)
+{
     json_open(key, "[");
 }
-void json_end_array(void) {
+void json_end_array(void)
+{
     json_close("]");
 }
 
-void json_text(const char *key, const char *text) {
+void json_text(const char *key, const char *text)
+{
     json_key(key);
     if (text) {
         json_string(text);
@@ -345,28 +376,33 @@ void json_text(const char *key, const char *text) {
     }
 }
 
-void json_number(const char *key, double v) {
+void json_number(const char *key, double v)
+{
     char buf[OUT_NUM];
     json_key(key);
     out_puts(isfinite(v) ? out_exact(buf, v) : "null");
 }
 
-void json_int(const char *key, int64_t v) {
+void json_int(const char *key, int64_t v)
+{
     json_key(key);
     out_printf("%lld", (long long)v);
 }
 
-void json_bool(const char *key, int v) {
+void json_bool(const char *key, int v)
+{
     json_key(key);
     out_puts(v ? "true" : "false");
 }
 
-void json_null(const char *key) {
+void json_null(const char *key)
+{
     json_key(key);
     out_puts("null");
 }
 
-void json_raw(const char *key, const char *json, size_t n) {
+void json_raw(const char *key, const char *json, size_t n)
+{
     json_key(key);
     out_bytes(json, n);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Results on stdout: plain text, aligned tables of at most 100 columns, CSV, JSON. Never looks at the locale: the program
- * does not call setlocale, so the C library formats as in the "C" locale. */
+/* Results on stdout: plain text, aligned tables of at most 100 columns, CSV, JSON. Never looks at the locale: the
+ * program does not call setlocale, so the C library formats as in the "C" locale. */
 #ifndef OMNIPILOT_OUT_H
 #define OMNIPILOT_OUT_H
 #include <stddef.h>
@@ -13,7 +13,7 @@
 #define OUT_PRINTF(f, a)
 #endif
 #define OUT_WIDTH 100
-#define OUT_NUM 40 /* enough for any formatted number */
+#define OUT_NUM   40 /* enough for any formatted number */
 
 /* Prepares descriptors 0-2, buffering, color and SIGPIPE. Call first. */
 void out_begin(void);
@@ -25,8 +25,8 @@ int out_failed(void);
 void out_printf(const char *fmt, ...) OUT_PRINTF(1, 2);
 void out_puts(const char *s);
 void out_bytes(const char *bytes, size_t n);
-/* Words of `text`, wrapped at OUT_WIDTH; `column` is where the cursor stands, later lines start at `indent`. Ends with a
- * newline. */
+/* Words of `text`, wrapped at OUT_WIDTH; `column` is where the cursor stands, later lines start at `indent`. Ends
+ * with a newline. */
 void out_wrap(size_t column, size_t indent, const char *text);
 /* Text from elsewhere: control characters become '?'. Returns buf. */
 char *out_clean(char *buf, size_t cap, const char *text);
@@ -41,11 +41,12 @@ typedef enum { OUT_PLAIN, OUT_BOLD, OUT_GOOD, OUT_WARN, OUT_BAD, OUT_DIM } out_s
 const char *out_on(out_style s);
 const char *out_off(void);
 
-/* Numbers for people: `digits` significant digits, thousands grouped by spaces ("1 840"); with more than three digits (a
- * fact, not a prediction) zeros at the end are dropped. NaN is "-", infinity "inf".
- * Return buf (OUT_NUM bytes at least). */
+/* Numbers for people: `digits` significant digits, thousands grouped by spaces ("1 840"); with more than three
+ * digits (a fact, not a prediction) zeros at the end are dropped. NaN is "-", infinity "inf". Return buf (OUT_NUM
+ * bytes at least). */
 char *out_human(char *buf, double v, int digits);
-/* "1 840 [1 510 … 2 190]" with three significant digits; "412 (no interval)" when lo and hi are NaN. buf: 4 * OUT_NUM. */
+/* "1 840 [1 510 … 2 190]" with three significant digits; "412 (no interval)" when lo and hi are NaN. buf: 4 *
+ * OUT_NUM. */
 char *out_interval(char *buf, double mid, double lo, double hi);
 /* Numbers for machines: reads back bit for bit. NaN is "", infinity "inf" or "-inf". */
 char *out_exact(char *buf, double v);

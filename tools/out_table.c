@@ -17,7 +17,8 @@ struct out_table {
     cell *cells;
 };
 
-out_table *out_table_new(const char *const *heads, size_t n) {
+out_table *out_table_new(const char *const *heads, size_t n)
+{
     out_table *t = tool_alloc(1, sizeof *t);
     t->columns = n;
     t->heads = heads;
@@ -25,11 +26,13 @@ out_table *out_table_new(const char *const *heads, size_t n) {
     return t;
 }
 
-void out_table_flex(out_table *t, size_t column) {
+void out_table_flex(out_table *t, size_t column)
+{
     t->flex = column;
 }
 
-void out_cell_style(out_table *t, const char *text, out_style style) {
+void out_cell_style(out_table *t, const char *text, out_style style)
+{
     char safe[512];
     if (t->n == t->cap) {
         size_t cap = t->cap ? 2 * t->cap : 64;
@@ -46,11 +49,13 @@ void out_cell_style(out_table *t, const char *text, out_style style) {
     t->cells[t->n++].style = style;
 }
 
-void out_cell(out_table *t, const char *text) {
+void out_cell(out_table *t, const char *text)
+{
     out_cell_style(t, text, OUT_PLAIN);
 }
 
-void out_cellf(out_table *t, const char *fmt, ...) {
+void out_cellf(out_table *t, const char *fmt, ...)
+{
     char buf[512];
     va_list ap;
     va_start(ap, fmt);
@@ -59,12 +64,14 @@ void out_cellf(out_table *t, const char *fmt, ...) {
     out_cell(t, buf);
 }
 
-static const char *head_text(const out_table *t, size_t c, int *right) {
+static const char *head_text(const out_table *t, size_t c, int *right)
+{
     *right = t->heads[c][0] == '>';
     return t->heads[c] + *right;
 }
 
-static void print_cell(const char *text, size_t width, int right, int last, out_style style) {
+static void print_cell(const char *text, size_t width, int right, int last, out_style style)
+{
     size_t columns = out_columns(text), cut = 0;
     char shorter[520];
     if (columns > width && width > 0) { /* only the flexible column can be too wide */
@@ -87,7 +94,8 @@ static void print_cell(const char *text, size_t width, int right, int last, out_
     }
 }
 
-static void measure(const out_table *t, size_t indent, size_t *widths) {
+static void measure(const out_table *t, size_t indent, size_t *widths)
+{
     size_t total = indent;
     for (size_t c = 0; c < t->columns; c++) {
         int right;
@@ -104,7 +112,8 @@ static void measure(const out_table *t, size_t indent, size_t *widths) {
     }
 }
 
-void out_table_end(out_table *t, size_t indent) {
+void out_table_end(out_table *t, size_t indent)
+{
     size_t *widths = tool_alloc(t->columns, sizeof *widths);
     int right;
     measure(t, indent, widths);

@@ -10,7 +10,8 @@
 #include <string.h>
 
 /* Length of the decimal number `s` starts with; 0 when it does not. No hex, no inf, no nan, no grouping. */
-static size_t number_length(const char *s) {
+static size_t number_length(const char *s)
+{
     size_t i = 0, digits = 0;
     i += s[i] == '-' || s[i] == '+';
     for (; isdigit((unsigned char)s[i]); i++) {
@@ -37,19 +38,21 @@ static size_t number_length(const char *s) {
     return i;
 }
 
-static int not_a_number(const char *option, const char *text) {
+static int not_a_number(const char *option, const char *text)
+{
     size_t n = number_length(text);
     if (n && text[n] == ',') {
-        return tool_fail(X_USAGE, "--%s: '%s' is not a number: write a decimal point as '.' and do not group digits", option,
-                         text);
+        return tool_fail(X_USAGE, "--%s: '%s' is not a number: write a decimal point as '.' and do not group digits",
+                         option, text);
     }
     return tool_fail(X_USAGE, "--%s: '%s' is not a number", option, text);
 }
 
-static int check(const char *option, const char *text, double v, double lo, int open, double hi) {
+static int check(const char *option, const char *text, double v, double lo, int open, double hi)
+{
     if (!(v >= lo) || (open && v == lo)) {
-        return tool_fail(X_USAGE, "--%s: %s is too small: it must be %s %.15g", option, text, open ? "above" : "at least",
-                         lo);
+        return tool_fail(X_USAGE, "--%s: %s is too small: it must be %s %.15g", option, text,
+                         open ? "above" : "at least", lo);
     }
     if (!(v <= hi)) {
         return tool_fail(X_USAGE, "--%s: %s is too large: the limit is %.15g", option, text, hi);
@@ -57,7 +60,8 @@ static int check(const char *option, const char *text, double v, double lo, int 
     return 0;
 }
 
-int parse_number(const char *option, const char *text, double lo, int open, double hi, double *out) {
+int parse_number(const char *option, const char *text, double lo, int open, double hi, double *out)
+{
     size_t n = number_length(text);
     if (!n || text[n]) {
         return not_a_number(option, text);
@@ -70,7 +74,8 @@ int parse_number(const char *option, const char *text, double lo, int open, doub
     return status;
 }
 
-int parse_int(const char *option, const char *text, int64_t lo, int64_t hi, int64_t *out) {
+int parse_int(const char *option, const char *text, int64_t lo, int64_t hi, int64_t *out)
+{
     double v;
     int status = parse_number(option, text, (double)lo, 0, (double)hi, &v);
     if (status) {
@@ -83,11 +88,13 @@ int parse_int(const char *option, const char *text, int64_t lo, int64_t hi, int6
     return 0;
 }
 
-int parse_number_option(const args *a, const char *name, double lo, int open, double hi, double *out) {
+int parse_number_option(const args *a, const char *name, double lo, int open, double hi, double *out)
+{
     return args_has(a, name) ? parse_number(name, args_get(a, name), lo, open, hi, out) : 0;
 }
 
-int parse_int_option(const args *a, const char *name, int64_t lo, int64_t hi, int32_t *out) {
+int parse_int_option(const args *a, const char *name, int64_t lo, int64_t hi, int32_t *out)
+{
     int64_t v = 0;
     int status = args_has(a, name) ? parse_int(name, args_get(a, name), lo, hi, &v) : 1;
     if (!args_has(a, name)) {
@@ -99,7 +106,8 @@ int parse_int_option(const args *a, const char *name, int64_t lo, int64_t hi, in
     return status;
 }
 
-int parse_level_option(const args *a, double *out) {
+int parse_level_option(const args *a, double *out)
+{
     const char *text = args_get(a, "level");
     double v;
     if (!text) {
@@ -124,16 +132,39 @@ typedef struct unit_name {
 } unit_name;
 
 static const unit_name units[] = {
-    {"ms", "ms", 1}, {"ms", "s", 1e3}, {"ms", "us", 1e-3}, {"ms", "µs", 1e-3}, {"ms", "min", 6e4},
-    {"s", "s", 1}, {"s", "ms", 1e-3}, {"s", "us", 1e-6}, {"s", "µs", 1e-6}, {"s", "min", 60}, {"s", "h", 3600},
-    {"tokens/s", "tokens/s", 1}, {"tokens/s", "tok/s", 1}, {"tokens/s", "t/s", 1}, {"tokens/s", "ktok/s", 1e3},
-    {"requests/s", "requests/s", 1}, {"requests/s", "req/s", 1}, {"requests/s", "rps", 1}, {"requests/s", "qps", 1},
-    {"requests/s", "/s", 1}, {"W", "W", 1}, {"W", "kW", 1e3}, {"tokens/J", "tokens/J", 1}, {"tokens/J", "tok/J", 1},
-    {"$/h", "$/h", 1}, {"$/h", "usd/h", 1}, {"$/h", "/h", 1}, {"share", "%", 0.01},
+    {"ms", "ms", 1},
+    {"ms", "s", 1e3},
+    {"ms", "us", 1e-3},
+    {"ms", "µs", 1e-3},
+    {"ms", "min", 6e4},
+    {"s", "s", 1},
+    {"s", "ms", 1e-3},
+    {"s", "us", 1e-6},
+    {"s", "µs", 1e-6},
+    {"s", "min", 60},
+    {"s", "h", 3600},
+    {"tokens/s", "tokens/s", 1},
+    {"tokens/s", "tok/s", 1},
+    {"tokens/s", "t/s", 1},
+    {"tokens/s", "ktok/s", 1e3},
+    {"requests/s", "requests/s", 1},
+    {"requests/s", "req/s", 1},
+    {"requests/s", "rps", 1},
+    {"requests/s", "qps", 1},
+    {"requests/s", "/s", 1},
+    {"W", "W", 1},
+    {"W", "kW", 1e3},
+    {"tokens/J", "tokens/J", 1},
+    {"tokens/J", "tok/J", 1},
+    {"$/h", "$/h", 1},
+    {"$/h", "usd/h", 1},
+    {"$/h", "/h", 1},
+    {"share", "%", 0.01},
 };
 #define N_UNITS (sizeof units / sizeof units[0])
 
-static int same_word(const char *a, const char *b) {
+static int same_word(const char *a, const char *b)
+{
     while (*a && tolower((unsigned char)*a) == tolower((unsigned char)*b)) {
         a++;
         b++;
@@ -141,7 +172,8 @@ static int same_word(const char *a, const char *b) {
     return !*a && !*b;
 }
 
-int parse_quantity(const char *option, const char *text, const char *unit, double lo, int open, double hi, double *out) {
+int parse_quantity(const char *option, const char *text, const char *unit, double lo, int open, double hi, double *out)
+{
     size_t n = number_length(text), at = 0;
     char known[160];
     const char *rest = text + n;
@@ -168,8 +200,8 @@ int parse_quantity(const char *option, const char *text, const char *unit, doubl
         return not_a_number(option, text);
     }
     if (factor == 0) {
-        return tool_fail(X_USAGE, "--%s: '%s' is not a unit for this; use %s%s", option, rest, is_share ? "a share or " : "",
-                         at ? known : unit);
+        return tool_fail(X_USAGE, "--%s: '%s' is not a unit for this; use %s%s", option, rest,
+                         is_share ? "a share or " : "", at ? known : unit);
     }
     double v = strtod(text, NULL) * factor;
     int status = check(option, text, v, lo, open, hi);
@@ -183,7 +215,8 @@ int parse_quantity(const char *option, const char *text, const char *unit, doubl
 /* Calls `each` for every comma-separated piece (spaces around it dropped) of every use of the option. */
 typedef int (*piece_fn)(const char *option, const char *piece, void *user);
 
-static int for_pieces(const args *a, const char *name, piece_fn each, void *user) {
+static int for_pieces(const args *a, const char *name, piece_fn each, void *user)
+{
     const char *text;
     for (size_t k = 0; (text = args_nth(a, name, k)) != NULL; k++) {
         for (const char *at = text;;) {
@@ -216,7 +249,8 @@ typedef struct text_list {
     size_t n;
 } text_list;
 
-static int add_text(const char *option, const char *piece, void *user) {
+static int add_text(const char *option, const char *piece, void *user)
+{
     text_list *l = user;
     for (size_t i = 0; i < l->n; i++) {
         if (strcmp(l->items[i], piece) == 0) {
@@ -233,7 +267,8 @@ static int add_text(const char *option, const char *piece, void *user) {
     return 0;
 }
 
-int parse_list(const args *a, const char *name, char ***out, size_t *n) {
+int parse_list(const args *a, const char *name, char ***out, size_t *n)
+{
     text_list l = {NULL, 0};
     int status = for_pieces(a, name, add_text, &l);
     if (status) {
@@ -245,7 +280,8 @@ int parse_list(const args *a, const char *name, char ***out, size_t *n) {
     return 0;
 }
 
-void parse_list_free(char **list, size_t n) {
+void parse_list_free(char **list, size_t n)
+{
     for (size_t i = 0; i < n; i++) {
         free(list[i]);
     }
@@ -256,7 +292,8 @@ typedef struct target_list {
     size_t *items, n;
 } target_list;
 
-static int add_target(const char *option, const char *piece, void *user) {
+static int add_target(const char *option, const char *piece, void *user)
+{
     target_list *l = user;
     opi_error err;
     size_t index;
@@ -272,7 +309,8 @@ static int add_target(const char *option, const char *piece, void *user) {
     return 0;
 }
 
-int parse_targets(const args *a, size_t *out, size_t *n) {
+int parse_targets(const args *a, size_t *out, size_t *n)
+{
     target_list l = {out, 0};
     int status = for_pieces(a, "target", add_target, &l);
     if (!status && !args_has(a, "target")) {
@@ -290,7 +328,8 @@ typedef struct slo_list {
     size_t n, max;
 } slo_list;
 
-static int add_slo(const char *option, const char *piece, void *user) {
+static int add_slo(const char *option, const char *piece, void *user)
+{
     slo_list *l = user;
     const char *equals = strchr(piece, '=');
     opi_target_info info = {.struct_size = sizeof info};
@@ -329,7 +368,8 @@ static int add_slo(const char *option, const char *piece, void *user) {
     return 0;
 }
 
-int parse_slos(const args *a, opi_slo *out, size_t max, size_t *n) {
+int parse_slos(const args *a, opi_slo *out, size_t max, size_t *n)
+{
     slo_list l = {out, 0, max};
     int status = for_pieces(a, "slo", add_slo, &l);
     *n = l.n;
@@ -343,13 +383,14 @@ typedef struct inventory {
     size_t n, max;
 } inventory;
 
-static int add_line(const char *option, const char *piece, void *user) {
+static int add_line(const char *option, const char *piece, void *user)
+{
     inventory *inv = user;
     const char *colon = strrchr(piece, ':'), *at = colon ? strchr(colon, '@') : NULL;
     int64_t count, per_node = 0;
     if (!colon || colon == piece || !colon[1] || (at && (at == colon + 1 || !at[1]))) {
-        return tool_fail(X_USAGE, "--%s: '%s' is not of the form GPU:count or GPU:count@per_node, such as H100:8", option,
-                         piece);
+        return tool_fail(X_USAGE, "--%s: '%s' is not of the form GPU:count or GPU:count@per_node, such as H100:8",
+                         option, piece);
     }
     if (inv->n == inv->max) {
         return tool_fail(X_USAGE, "--%s: more than %zu entries", option, inv->max);
@@ -378,7 +419,9 @@ static int add_line(const char *option, const char *piece, void *user) {
 }
 
 /* "GPU=amount": finds the inventory line of the GPU. */
-static int split_amount(const char *option, const char *piece, inventory *inv, opi_inventory **line, const char **amount) {
+static int split_amount(const char *option, const char *piece, inventory *inv, opi_inventory **line,
+                        const char **amount)
+{
     const char *equals = strchr(piece, '=');
     opi_gpu gpu;
     if (!equals || equals == piece || !equals[1]) {
@@ -400,7 +443,8 @@ static int split_amount(const char *option, const char *piece, inventory *inv, o
     return tool_fail(X_USAGE, "--%s: %s is not in --inventory", option, gpu.name);
 }
 
-static int add_price(const char *option, const char *piece, void *user) {
+static int add_price(const char *option, const char *piece, void *user)
+{
     opi_inventory *line = NULL;
     const char *amount = NULL;
     double price;
@@ -411,10 +455,11 @@ static int add_price(const char *option, const char *piece, void *user) {
     amount += amount[0] == '$';
     size_t n = number_length(amount);
     if (n && strtod(amount, NULL) == 0) {
-        return tool_fail(X_USAGE,
-                         "--%s: the price of %s is 0; it must be above 0 $/h (without --%s the cited price is used, and a "
-                         "GPU that has none is ranked without a node cost and says so)",
-                         option, line->gpu->name, option);
+        return tool_fail(
+            X_USAGE,
+            "--%s: the price of %s is 0; it must be above 0 $/h (without --%s the cited price is used, and a "
+            "GPU that has none is ranked without a node cost and says so)",
+            option, line->gpu->name, option);
     }
     status = parse_quantity(option, amount, "$/h", 0, 1, 1e6, &price);
     if (!status && line->price_usd_h > 0) {
@@ -426,7 +471,8 @@ static int add_price(const char *option, const char *piece, void *user) {
     return status;
 }
 
-static int add_queue(const char *option, const char *piece, void *user) {
+static int add_queue(const char *option, const char *piece, void *user)
+{
     opi_inventory *line = NULL;
     const char *amount = NULL;
     int status = split_amount(option, piece, user, &line, &amount);
@@ -436,7 +482,8 @@ static int add_queue(const char *option, const char *piece, void *user) {
     return status ? status : parse_quantity(option, amount, "s", 0, 0, 1e9, &line->queue_s);
 }
 
-int parse_inventory(const args *a, opi_gpu *gpus, opi_inventory *out, size_t max, size_t *n) {
+int parse_inventory(const args *a, opi_gpu *gpus, opi_inventory *out, size_t max, size_t *n)
+{
     inventory inv = {gpus, out, 0, max};
     int status = for_pieces(a, "inventory", add_line, &inv);
     status = status ? status : for_pieces(a, "price", add_price, &inv);

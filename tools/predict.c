@@ -11,7 +11,8 @@
 
 #define BATCH 256
 
-static void emit(const predict_job *job, const predict_row *row) {
+static void emit(const predict_job *job, const predict_row *row)
+{
     if (job->csv) {
         predict_csv(job, row);
     } else if (job->json) {
@@ -21,7 +22,8 @@ static void emit(const predict_job *job, const predict_row *row) {
     }
 }
 
-static void begin(const predict_job *job) {
+static void begin(const predict_job *job)
+{
     if (job->csv) {
         predict_csv_head();
     } else if (job->json) {
@@ -35,7 +37,8 @@ static void begin(const predict_job *job) {
     }
 }
 
-static void finish(const predict_job *job) {
+static void finish(const predict_job *job)
+{
     if (job->json) {
         json_end_array();
         json_end_object();
@@ -50,13 +53,13 @@ typedef struct batch {
     opi_prediction *p;
 } batch;
 
-static int answer(const predict_job *job, batch *b) {
+static int answer(const predict_job *job, batch *b)
+{
     opi_predict_options options = {.struct_size = sizeof options, .level = job->level};
     opi_error err;
     options.targets = job->targets;
     options.n_targets = job->n_targets;
-    if (b->n_configs &&
-        opi_predict(job->model, b->configs, b->n_configs, &options, b->p, sizeof *b->p, &err)) {
+    if (b->n_configs && opi_predict(job->model, b->configs, b->n_configs, &options, b->p, sizeof *b->p, &err)) {
         return tool_error(&err, NULL);
     }
     for (size_t i = 0, k = 0; i < b->n_rows; i++) {
@@ -69,7 +72,8 @@ static int answer(const predict_job *job, batch *b) {
     return out_failed() ? X_FAIL : 0;
 }
 
-static int take_row(const opi_table *table, size_t row, batch *b, size_t *usable) {
+static int take_row(const opi_table *table, size_t row, batch *b, size_t *usable)
+{
     predict_row *r = &b->rows[b->n_rows];
     opi_config *c = &b->configs[b->n_configs];
     int32_t unusable = OPI_OK;
@@ -93,7 +97,8 @@ static int take_row(const opi_table *table, size_t row, batch *b, size_t *usable
     return 0;
 }
 
-static int all_rows(const predict_job *job, const opi_table *table) {
+static int all_rows(const predict_job *job, const opi_table *table)
+{
     batch *b = tool_alloc(1, sizeof *b);
     size_t n = opi_table_rows(table), usable = 0;
     int status = 0;
@@ -109,15 +114,17 @@ static int all_rows(const predict_job *job, const opi_table *table) {
     free(b->p);
     free(b);
     if (!status && !usable) {
-        status = n ? tool_fail(X_USAGE, "none of the %zu rows can be used; the first: %s", n, opi_table_reason(table, 0))
-                   : tool_fail(X_USAGE, "the table has no rows");
+        status =
+            n ? tool_fail(X_USAGE, "none of the %zu rows can be used; the first: %s", n, opi_table_reason(table, 0))
+              : tool_fail(X_USAGE, "the table has no rows");
     } else if (!status && usable < n) {
         tool_note("%zu of %zu rows cannot be used; each says why", n - usable, n);
     }
     return status;
 }
 
-static int predict_table(opi_ctx *ctx, const args *a, const predict_job *job) {
+static int predict_table(opi_ctx *ctx, const args *a, const predict_job *job)
+{
     opi_table_options options = {.struct_size = sizeof options, .keep_unlabeled = 1};
     opi_table *table = NULL;
     opi_error err;
@@ -152,7 +159,8 @@ static int predict_table(opi_ctx *ctx, const args *a, const predict_job *job) {
 
 /* ---- one configuration ---- */
 /* Exit status of one configuration: an answer to any target is an answer. */
-static int verdict_status(const opi_prediction *p, size_t n) {
+static int verdict_status(const opi_prediction *p, size_t n)
+{
     int outside = 0, infeasible = 0, bad = 0;
     for (size_t i = 0; i < n; i++) {
         if (p[i].status == OPI_P_OK || p[i].status == OPI_P_NEW_COMBINATION) {
@@ -165,7 +173,8 @@ static int verdict_status(const opi_prediction *p, size_t n) {
     return bad ? X_USAGE : infeasible ? X_NONE : outside ? X_ABSTAIN : X_OK;
 }
 
-static int predict_one(opi_ctx *ctx, const args *a, const predict_job *job) {
+static int predict_one(opi_ctx *ctx, const args *a, const predict_job *job)
+{
     opi_predict_options options = {.struct_size = sizeof options, .level = job->level};
     config_in in;
     opi_error err;
@@ -196,7 +205,8 @@ static int predict_one(opi_ctx *ctx, const args *a, const predict_job *job) {
     return status;
 }
 
-int run_predict(const args *a) {
+int run_predict(const args *a)
+{
     predict_job job = {.level = 0.8};
     opi_ctx *ctx = NULL;
     opi_model *model = NULL;
@@ -226,13 +236,15 @@ static const opt_def options[] = {
     {"pp", "N", 0, "pipeline-parallel degree (default 1)"},
     {"dp", "N", 0, "data-parallel degree (default 1)"},
     {"ep", "N", 0, "expert-parallel degree"},
-    {"precision", "NAME", 0, "of the weights: bf16, fp16, fp8, fp4, int8, awq, gptq … (default: the checkpoint's own, else "
-                             "bf16)"},
+    {"precision", "NAME", 0,
+     "of the weights: bf16, fp16, fp8, fp4, int8, awq, gptq … (default: the checkpoint's own, else "
+     "bf16)"},
     {"kv-bits", "BITS", 0, "bits per cached element"},
     {"engine", "NAME", 0, "vllm, sglang, tensorrt-llm … (default vllm)"},
     {"engine-version", "TEXT", 0, "as the engine prints it"},
-    {"load-kind", "KIND", 0, "concurrency (requests kept in flight), rate (open loop), batch (static), offline (all at once); "
-                             "default: what --concurrency or --rate says"},
+    {"load-kind", "KIND", 0,
+     "concurrency (requests kept in flight), rate (open loop), batch (static), offline (all at once); "
+     "default: what --concurrency or --rate says"},
     {"input", "TOKENS", 0, "mean prompt length"},
     {"output", "TOKENS", 0, "mean generated length"},
     {"concurrency", "N", 0, "requests in flight"},
@@ -254,9 +266,10 @@ const verb verb_predict = {
     .summary = "what one configuration, or every row of a table, will deliver",
     .usage = "--llm LLM --gpu GPU --input N --output N (--concurrency N | --rate R) [options]\n"
              "--table FILE.csv [options]",
-    .about = "Medians, 10 % and 90 % quantiles and calibrated intervals of every target, and whether the model may speak at "
-             "all. Exit status of one configuration: 0 answered, 3 outside what was measured, 4 infeasible. With --table "
-             "every row has its own status.",
+    .about =
+        "Medians, 10 % and 90 % quantiles and calibrated intervals of every target, and whether the model may speak at "
+        "all. Exit status of one configuration: 0 answered, 3 outside what was measured, 4 infeasible. With --table "
+        "every row has its own status.",
     .examples = "  omnipilot predict --llm llama-3.1-70b --gpu H100-80GB-SXM --tp 4 --precision fp8 \\\n"
                 "      --input 1024 --output 256 --concurrency 64\n"
                 "  omnipilot predict --table questions.csv --csv --target ttft_p50,itl_p50 --level 0.9\n",

@@ -26,10 +26,12 @@ void predict_csv(const predict_job *job, const predict_row *row);
 void predict_json_row(const predict_job *job, const predict_row *row);
 /* One configuration in full. */
 void predict_print_one(const predict_job *job, const opi_config *config, const opi_prediction *p);
-/* Two lines per row: what was asked and its support, then the first targets. Streamed: nothing waits for the last row. */
+/* Two lines per row: what was asked and its support, then the first targets. Streamed: nothing waits for the last
+ * row. */
 void predict_print_head(const predict_job *job);
 void predict_print_row(const predict_job *job, const predict_row *row);
-/* Why predictions are not inside, a line per distinct reason; physics-only ones are left out. `targets`: their indexes. */
+/* Why predictions are not inside, a line per distinct reason; physics-only ones are left out. `targets`: their
+ * indexes. */
 void predict_reasons(const opi_model *model, const opi_config *c, const opi_prediction *p, const size_t *targets,
                      size_t count, size_t indent);
 /* "12 measured cells within …; the nearest is …". Returns buf. */

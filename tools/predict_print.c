@@ -7,7 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-static opi_target_info target_info(size_t target) {
+static opi_target_info target_info(size_t target)
+{
     opi_target_info info = {.struct_size = sizeof info};
     if (opi_target_at(target, &info, NULL)) {
         info.name = info.alias = info.unit = info.title = "";
@@ -15,11 +16,13 @@ static opi_target_info target_info(size_t target) {
     return info;
 }
 
-const char *predict_target_name(size_t target) {
+const char *predict_target_name(size_t target)
+{
     return target_info(target).name;
 }
 
-const char *predict_verdict(int32_t status, int *style) {
+const char *predict_verdict(int32_t status, int *style)
+{
     static const char *const words[] = {"inside", "new combination", "physics only", "outside", "infeasible", "error"};
     static const int styles[] = {OUT_GOOD, OUT_WARN, OUT_DIM, OUT_BAD, OUT_BAD, OUT_BAD};
     if (status < 0 || status > OPI_P_ERROR) {
@@ -31,19 +34,22 @@ const char *predict_verdict(int32_t status, int *style) {
     return words[status];
 }
 
-static const char *axis_name(int32_t axis) {
+static const char *axis_name(int32_t axis)
+{
     opi_axis_info info = {.struct_size = sizeof info};
     return axis < 0 || opi_axis_at((size_t)axis, &info, NULL) ? "" : info.name;
 }
 
 /* "gpu", or "gpu+precision" of a new combination. Returns buf. */
-static char *axes_text(char *buf, size_t cap, const opi_prediction *p) {
+static char *axes_text(char *buf, size_t cap, const opi_prediction *p)
+{
     const char *one = axis_name(p->ood_axis), *two = axis_name(p->ood_axis2);
     snprintf(buf, cap, "%s%s%s", one, *one && *two ? "+" : "", two);
     return buf;
 }
 
-static char *reason_of(const predict_job *job, const opi_config *c, const opi_prediction *p, char *buf, size_t cap) {
+static char *reason_of(const predict_job *job, const opi_config *c, const opi_prediction *p, char *buf, size_t cap)
+{
     buf[0] = 0;
     if (p->status != OPI_P_OK) {
         opi_predict_reason(job->model, c, p, buf, cap);
@@ -52,11 +58,13 @@ static char *reason_of(const predict_job *job, const opi_config *c, const opi_pr
 }
 
 /* ---- CSV ---- */
-void predict_csv_head(void) {
+void predict_csv_head(void)
+{
     out_puts("row,target,p10,p50,p90,lo,hi,level,status,ood_distance,ood_axis,reason\n");
 }
 
-static void csv_unusable(const predict_job *job, const predict_row *row, size_t target) {
+static void csv_unusable(const predict_job *job, const predict_row *row, size_t target)
+{
     csv_int((int64_t)row->row, 0);
     csv_text(predict_target_name(target), 0);
     out_puts(",,,,,");
@@ -66,7 +74,8 @@ static void csv_unusable(const predict_job *job, const predict_row *row, size_t 
     csv_text(row->error, 1);
 }
 
-void predict_csv(const predict_job *job, const predict_row *row) {
+void predict_csv(const predict_job *job, const predict_row *row)
+{
     char text[512];
     for (size_t t = 0; t < job->n_targets; t++) {
         if (!row->p) {
@@ -90,7 +99,8 @@ void predict_csv(const predict_job *job, const predict_row *row) {
 }
 
 /* ---- JSON ---- */
-static void json_prediction(const predict_job *job, const opi_config *c, const opi_prediction *p, const char *unit) {
+static void json_prediction(const predict_job *job, const opi_config *c, const opi_prediction *p, const char *unit)
+{
     char text[512];
     json_text("unit", unit);
     json_text("status", opi_prediction_status_name(p->status));
@@ -112,7 +122,8 @@ static void json_prediction(const predict_job *job, const opi_config *c, const o
     json_text("reason", *text ? text : NULL);
 }
 
-void predict_json_row(const predict_job *job, const predict_row *row) {
+void predict_json_row(const predict_job *job, const predict_row *row)
+{
     json_begin_object(NULL);
     json_int("row", (int64_t)row->row);
     if (row->line) {
@@ -139,7 +150,8 @@ void predict_json_row(const predict_job *job, const predict_row *row) {
 }
 
 /* ---- one configuration, for people ---- */
-static void target_row(out_table *t, const opi_prediction *p, size_t target) {
+static void target_row(out_table *t, const opi_prediction *p, size_t target)
+{
     opi_target_info info = target_info(target);
     char num[4 * OUT_NUM], lo[OUT_NUM], hi[OUT_NUM];
     int style;
@@ -166,16 +178,19 @@ static void target_row(out_table *t, const opi_prediction *p, size_t target) {
 }
 
 /* Same verdict for the same reason: told once. */
-static int alike(const opi_prediction *a, const opi_prediction *b) {
+static int alike(const opi_prediction *a, const opi_prediction *b)
+{
     return a->status == b->status && a->ood_axis == b->ood_axis && a->ood_axis2 == b->ood_axis2;
 }
 
-static int needs_reason(const opi_prediction *p) {
+static int needs_reason(const opi_prediction *p)
+{
     return p->status != OPI_P_OK && p->status != OPI_P_UNCALIBRATED;
 }
 
 /* The targets of `p` that are like number i and come after it, by title: " (also: TTFT p95, ITL p50)". */
-static void add_alike(char *buf, size_t cap, const opi_prediction *p, const size_t *targets, size_t i, size_t count) {
+static void add_alike(char *buf, size_t cap, const opi_prediction *p, const size_t *targets, size_t i, size_t count)
+{
     size_t n = strlen(buf), named = 0;
     for (size_t k = i + 1; k < count && n < cap; k++) {
         if (needs_reason(&p[k]) && alike(&p[i], &p[k])) {
@@ -188,7 +203,8 @@ static void add_alike(char *buf, size_t cap, const opi_prediction *p, const size
 }
 
 void predict_reasons(const opi_model *model, const opi_config *c, const opi_prediction *p, const size_t *targets,
-                     size_t count, size_t indent) {
+                     size_t count, size_t indent)
+{
     for (size_t i = 0; i < count; i++) {
         char text[1024];
         size_t k = 0;
@@ -208,19 +224,21 @@ void predict_reasons(const opi_model *model, const opi_config *c, const opi_pred
     }
 }
 
-char *predict_support(char *buf, size_t cap, const opi_support *s) {
+char *predict_support(char *buf, size_t cap, const opi_support *s)
+{
     char far[OUT_NUM], where[80];
     if (s->nearest_distance < 0.005) {
         snprintf(where, sizeof where, "the nearest is this very point");
     } else {
         snprintf(where, sizeof where, "the nearest is %s spacings away", out_human(far, s->nearest_distance, 2));
     }
-    snprintf(buf, cap, "%u measured cell%s within one typical spacing; %s%s%s.", s->cells, s->cells == 1 ? "" : "s", where,
-             *s->nearest ? ": " : "", s->nearest);
+    snprintf(buf, cap, "%u measured cell%s within one typical spacing; %s%s%s.", s->cells, s->cells == 1 ? "" : "s",
+             where, *s->nearest ? ": " : "", s->nearest);
     return buf;
 }
 
-static void support_line(const predict_job *job, const opi_config *c) {
+static void support_line(const predict_job *job, const opi_config *c)
+{
     opi_support s = {.struct_size = sizeof s};
     char line[400];
     if (job->n_targets == 0 || opi_predict_support(job->model, c, job->targets[0], &s, NULL)) {
@@ -231,8 +249,10 @@ static void support_line(const predict_job *job, const opi_config *c) {
     out_wrap(10, 2, line);
 }
 
-void predict_print_one(const predict_job *job, const opi_config *config, const opi_prediction *p) {
-    static const char *const heads[] = {"target", ">median", "interval", "10 % … 90 %", "unit", "support", ">calibrated on"};
+void predict_print_one(const predict_job *job, const opi_config *config, const opi_prediction *p)
+{
+    static const char *const heads[] = {"target", ">median", "interval",      "10 % … 90 %",
+                                        "unit",   "support", ">calibrated on"};
     char where[256], load[160];
     opi_memory m = {.struct_size = sizeof m};
     out_printf("%s%s%s on %s\n%s\n\n", out_on(OUT_BOLD), config->llm->name, out_off(),
@@ -250,8 +270,10 @@ void predict_print_one(const predict_job *job, const opi_config *config, const o
     predict_reasons(job->model, config, p, job->targets, job->n_targets, 0);
     if (!opi_memory_fit(config, &m, NULL)) {
         char line[200];
-        snprintf(line, sizeof line, "Memory: %.1f of %.1f GiB per GPU for weights, margin %+.1f GiB ('omnipilot memory' has the "
-                 "breakdown).", m.weights_gib, m.total_gib, m.margin_gib);
+        snprintf(line, sizeof line,
+                 "Memory: %.1f of %.1f GiB per GPU for weights, margin %+.1f GiB ('omnipilot memory' has the "
+                 "breakdown).",
+                 m.weights_gib, m.total_gib, m.margin_gib);
         out_wrap(0, 2, line);
     }
     support_line(job, config);
@@ -261,12 +283,14 @@ void predict_print_one(const predict_job *job, const opi_config *config, const o
 /* ---- many configurations, for people ---- */
 #define SHOWN 3
 
-void predict_print_head(const predict_job *job) {
+void predict_print_head(const predict_job *job)
+{
     out_printf("%srow%s; intervals: %.4g %%, for held-out cells of measured sites\n", out_on(OUT_BOLD), out_off(),
                100 * job->level);
 }
 
-void predict_print_row(const predict_job *job, const predict_row *row) {
+void predict_print_row(const predict_job *job, const predict_row *row)
+{
     char text[600], num[4 * OUT_NUM];
     size_t n = 0;
     int style = OUT_BAD;

@@ -16,11 +16,13 @@
 /* ---- messages ---- */
 static const char *current_verb;
 
-void tool_set_verb(const char *name) {
+void tool_set_verb(const char *name)
+{
     current_verb = name;
 }
 
-static void say(const char *kind, const char *fmt, va_list ap) {
+static void say(const char *kind, const char *fmt, va_list ap)
+{
     char line[2048], safe[2048];
     vsnprintf(line, sizeof line, fmt, ap);
     out_clean(safe, sizeof safe, line);
@@ -28,7 +30,8 @@ static void say(const char *kind, const char *fmt, va_list ap) {
     fprintf(stderr, "omnipilot%s%s: %s%s\n", current_verb ? " " : "", current_verb ? current_verb : "", kind, safe);
 }
 
-int tool_fail(int status, const char *fmt, ...) {
+int tool_fail(int status, const char *fmt, ...)
+{
     va_list ap;
     va_start(ap, fmt);
     say("", fmt, ap);
@@ -36,21 +39,24 @@ int tool_fail(int status, const char *fmt, ...) {
     return status;
 }
 
-void tool_note(const char *fmt, ...) {
+void tool_note(const char *fmt, ...)
+{
     va_list ap;
     va_start(ap, fmt);
     say("", fmt, ap);
     va_end(ap);
 }
 
-void tool_warn(const char *fmt, ...) {
+void tool_warn(const char *fmt, ...)
+{
     va_list ap;
     va_start(ap, fmt);
     say("warning: ", fmt, ap);
     va_end(ap);
 }
 
-int tool_error(const opi_error *err, const char *where) {
+int tool_error(const opi_error *err, const char *where)
+{
     int status;
     switch (err->code) {
     case OPI_E_INVALID:
@@ -74,7 +80,8 @@ int tool_error(const opi_error *err, const char *where) {
 }
 
 /* ---- memory ---- */
-void *tool_alloc(size_t count, size_t size) {
+void *tool_alloc(size_t count, size_t size)
+{
     void *p = calloc(count ? count : 1, size ? size : 1);
     if (!p) {
         fprintf(stderr, "omnipilot: out of memory (%zu times %zu bytes)\n", count, size);
@@ -83,14 +90,16 @@ void *tool_alloc(size_t count, size_t size) {
     return p;
 }
 
-char *tool_copy(const char *s, size_t n) {
+char *tool_copy(const char *s, size_t n)
+{
     char *copy = tool_alloc(n + 1, 1);
     memcpy(copy, s, n);
     return copy;
 }
 
 /* ---- files ---- */
-int tool_read_file(const char *option, const char *path, size_t limit, char **bytes, size_t *size) {
+int tool_read_file(const char *option, const char *path, size_t limit, char **bytes, size_t *size)
+{
     struct stat st;
     int standard = strcmp(path, "-") == 0;
     FILE *f = standard ? stdin : fopen(path, "rb");
@@ -139,7 +148,8 @@ int tool_read_file(const char *option, const char *path, size_t limit, char **by
     return 0;
 }
 
-char *tool_dirname(const char *path) {
+char *tool_dirname(const char *path)
+{
     const char *slash = strrchr(path, '/');
     if (!slash) {
         return tool_copy(".", 1);
@@ -148,20 +158,23 @@ char *tool_dirname(const char *path) {
 }
 
 /* ---- the library's objects ---- */
-static void on_log(void *user, int32_t level, const char *line) {
+static void on_log(void *user, int32_t level, const char *line)
+{
     (void)user;
     if (level >= OPI_LOG_WARNING) {
         tool_warn("%s", line);
     }
 }
 
-int tool_context(opi_ctx **ctx) {
+int tool_context(opi_ctx **ctx)
+{
     opi_ctx_options options = {.struct_size = sizeof options, .log = on_log};
     opi_error err;
     return opi_ctx_create(&options, ctx, &err) ? tool_error(&err, NULL) : 0;
 }
 
-int tool_model(opi_ctx *ctx, const args *a, opi_model **model) {
+int tool_model(opi_ctx *ctx, const args *a, opi_model **model)
+{
     const char *path = args_get(a, "model");
     opi_error err;
     if (path) {
@@ -170,12 +183,14 @@ int tool_model(opi_ctx *ctx, const args *a, opi_model **model) {
     return opi_model_load_default(ctx, model, &err) ? tool_error(&err, NULL) : 0;
 }
 
-static int is_kind(const char *path, int folder) {
+static int is_kind(const char *path, int folder)
+{
     struct stat st;
     return stat(path, &st) == 0 && (folder ? S_ISDIR(st.st_mode) : !S_ISDIR(st.st_mode));
 }
 
-static int llm_from_file(opi_ctx *ctx, const char *path, opi_llm *out) {
+static int llm_from_file(opi_ctx *ctx, const char *path, opi_llm *out)
+{
     char *bytes;
     size_t size;
     opi_error err;
@@ -188,7 +203,8 @@ static int llm_from_file(opi_ctx *ctx, const char *path, opi_llm *out) {
     return status;
 }
 
-int tool_llm(opi_ctx *ctx, const char *text, opi_llm *out, char **local) {
+int tool_llm(opi_ctx *ctx, const char *text, opi_llm *out, char **local)
+{
     size_t n = strlen(text);
     int json = n > 5 && strcmp(text + n - 5, ".json") == 0;
     opi_error err;
@@ -224,14 +240,16 @@ int tool_llm(opi_ctx *ctx, const char *text, opi_llm *out, char **local) {
     return status;
 }
 
-int tool_gpu(const char *option, const char *text, opi_gpu *out) {
+int tool_gpu(const char *option, const char *text, opi_gpu *out)
+{
     opi_error err;
     memset(out, 0, sizeof *out);
     out->struct_size = sizeof *out;
     return opi_gpu_find(text, out, &err) ? tool_error(&err, option) : 0;
 }
 
-const char *tool_precision(const opi_llm *llm) {
+const char *tool_precision(const opi_llm *llm)
+{
     if (*llm->quant) {
         return llm->quant;
     }
@@ -244,18 +262,21 @@ const char *tool_precision(const opi_llm *llm) {
 /* ---- progress ---- */
 static volatile sig_atomic_t stop_asked;
 
-static void on_interrupt(int number) {
+static void on_interrupt(int number)
+{
     (void)number;
     stop_asked = 1;
 }
 
-static double seconds_now(void) {
+static double seconds_now(void)
+{
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-void tool_progress_begin(tool_progress *p) {
+void tool_progress_begin(tool_progress *p)
+{
     struct sigaction act;
     memset(p, 0, sizeof *p);
     memset(&act, 0, sizeof act);
@@ -265,7 +286,8 @@ void tool_progress_begin(tool_progress *p) {
     sigaction(SIGINT, &act, NULL);
 }
 
-int32_t tool_on_progress(void *user, const char *stage, uint64_t done, uint64_t total) {
+int32_t tool_on_progress(void *user, const char *stage, uint64_t done, uint64_t total)
+{
     tool_progress *p = user;
     double now = seconds_now();
     if (stop_asked) {
@@ -281,7 +303,8 @@ int32_t tool_on_progress(void *user, const char *stage, uint64_t done, uint64_t 
     return 0;
 }
 
-void tool_progress_end(tool_progress *p) {
+void tool_progress_end(tool_progress *p)
+{
     if (p->shown) {
         fputs("\r\033[K", stderr);
     }

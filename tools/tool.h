@@ -5,11 +5,11 @@
 #include "args.h"
 #include "omnipilot/omnipilot.h"
 
-#define X_OK 0      /* recommended, or simply done */
-#define X_FAIL 1    /* anything that is not one of the others: a full disk, no memory, canceled */
-#define X_USAGE 2   /* bad usage or input */
+#define X_OK      0 /* recommended, or simply done */
+#define X_FAIL    1 /* anything that is not one of the others: a full disk, no memory, canceled */
+#define X_USAGE   2 /* bad usage or input */
 #define X_ABSTAIN 3 /* no honest recommendation */
-#define X_NONE 4    /* nothing feasible */
+#define X_NONE    4 /* nothing feasible */
 
 #if defined(__GNUC__)
 #define TOOL_PRINTF(f, a) __attribute__((format(printf, f, a)))
@@ -36,8 +36,8 @@ int tool_read_file(const char *option, const char *path, size_t limit, char **by
 int tool_context(opi_ctx **ctx);
 /* --model FILE, or the compiled-in model. */
 int tool_model(opi_ctx *ctx, const args *a, opi_model **model);
-/* --llm: a name of the table, a config.json, or a folder that holds one. `local` (nullable) gets the checkpoint's folder
- * when a file was read, else NULL; the caller frees it. */
+/* --llm: a name of the table, a config.json, or a folder that holds one. `local` (nullable) gets the checkpoint's
+ * folder when a file was read, else NULL; the caller frees it. */
 int tool_llm(opi_ctx *ctx, const char *text, opi_llm *out, char **local);
 int tool_gpu(const char *option, const char *text, opi_gpu *out);
 /* The precision of the checkpoint itself: its own quantization, else "bf16". */

@@ -63,7 +63,8 @@ class Advise(Cli):
     def test_explain(self):
         r = self.ask("--explain", "--top", 1, "--value", 2)
         self.fits_100(r.out)
-        for word in ("value of the output", "nodes", "queue", "failed launches", "SLO violations", "KV-cache saturation",
+        for word in ("value of the output", "nodes", "queue", "failed launches", "SLO violations",
+                     "KV-cache saturation",
                      "power", "total", "$/h", "launch prior", "margin:", "facts", "GPU ", "LLM "):
             self.assertIn(word, r.out)
         terms = dict(re.findall(r"(?m)^    ([a-zA-Z -]+?) +([+-][\d.]+) \$/h", r.out.split("launch prior")[0]))
@@ -88,7 +89,8 @@ class Advise(Cli):
         os.makedirs(folder, exist_ok=True)
         with open(os.path.join(folder, "config.json"), "w") as f:
             json.dump(dict(Facts.CONFIG), f)
-        r = run("advise", "--model", MODEL, "--llm", os.path.join(folder, "config.json"), "--input", 1000, "--output", 200,
+        r = run("advise", "--model", MODEL, "--llm", os.path.join(folder, "config.json"), "--input", 1000, "--output",
+                200,
                 "--concurrency", 8, "--inventory", "H100-80GB-SXM:1", "--emit", "launch")
         if r.code == 0:
             line = [x for x in r.out.replace("\\\n", " ").splitlines() if "serve" in x and not x.startswith("#")][0]
@@ -114,7 +116,8 @@ class Advise(Cli):
         self.assertEqual((first, second), (["H100-80GB-SXM"], ["A100-80GB-SXM"]))
 
     def test_price_zero_and_missing(self):
-        self.refused("advise", "--model", MODEL, *REQUEST, *INVENTORY, "--price", "A100-80GB-SXM=0", says=["price", "0"])
+        self.refused("advise", "--model", MODEL, *REQUEST, *INVENTORY, "--price", "A100-80GB-SXM=0",
+                     says=["price", "0"])
         self.refused("advise", "--model", MODEL, *REQUEST, *INVENTORY, "--price", "A100-80GB-SXM=-2", says="--price")
         r = run("advise", "--model", MODEL, *REQUEST, "--inventory", "H100-80GB-PCIe:8")  # no cited price
         self.assertRegex(r.out, r"H100-80GB-PCIe: no price stated")
@@ -134,7 +137,8 @@ class Advise(Cli):
         for slo, word in (("ttft_p50", "name=value"), ("=2s", "name=value"), ("ttft_p50=", "name=value"),
                           ("ttft_p50=2parsecs", "parsecs"), ("ttft_p50=2tok/s", "tok/s"), ("ttft_p50=0", "--slo"),
                           ("ttft_p50=-1s", "--slo"), ("ttft_p50=nan", "--slo"), ("ttft_p50=fast", "--slo"),
-                          ("ttft_p51=2s", "ttft_p5"), ("ttft_p50<=2s", "direction"), ("ttft_p50=2s,ttft_p50=3s", "two limits"),
+                          ("ttft_p51=2s", "ttft_p5"), ("ttft_p50<=2s", "direction"),
+                          ("ttft_p50=2s,ttft_p50=3s", "two limits"),
                           ("ttft_p50=1,5s", "--slo")):
             self.refused("advise", "--model", MODEL, *REQUEST, *INVENTORY, "--slo", slo, says=word)
 
@@ -153,17 +157,20 @@ class Advise(Cli):
         self.assertIn("would help most", r.out)
 
     def test_nothing_feasible(self):
-        r = self.expect(4, "advise", "--model", MODEL, "--llm", "meta-llama/Llama-3.1-405B-Instruct", "--input", 100, "--output",
+        r = self.expect(4, "advise", "--model", MODEL, "--llm", "meta-llama/Llama-3.1-405B-Instruct", "--input", 100,
+                        "--output",
                         100, "--concurrency", 1, "--inventory", "L4-24GB:1", "--precision", "bf16")
         self.assertIn("Nothing feasible", r.out)
         self.assertRegex(r.out, r"\d GiB")
-        doc = run("advise", "--model", MODEL, "--llm", "meta-llama/Llama-3.1-405B-Instruct", "--input", 100, "--output", 100,
+        doc = run("advise", "--model", MODEL, "--llm", "meta-llama/Llama-3.1-405B-Instruct", "--input", 100,
+                  "--output", 100,
                   "--concurrency", 1, "--inventory", "L4-24GB:1", "--precision", "bf16", "--json")
         self.assertEqual(doc.code, 4)
         self.assertEqual(json.loads(doc.out)["verdict"], "nothing-feasible")
 
     def test_context_is_checked(self):
-        r = self.expect(4, "advise", "--model", MODEL, "--llm", "Qwen/Qwen2.5-72B-Instruct", "--input", 500000, "--output", 256,
+        r = self.expect(4, "advise", "--model", MODEL, "--llm", "Qwen/Qwen2.5-72B-Instruct", "--input", 500000,
+                        "--output", 256,
                         "--concurrency", 1, *INVENTORY)
         self.assertIn("context", r.out)
         self.assertIn("500256", r.out.replace(" ", ""))
@@ -196,7 +203,8 @@ class Advise(Cli):
     def test_bad_numbers(self):
         for option, value in (("rate", "0"), ("max-context", "0"), ("demand", "-1"), ("demand", "nan"), ("value", "0"),
                               ("value", "-3"), ("power-price", "-1"), ("risk", "2"), ("risk", "nan"), ("top", "0"),
-                              ("top", "1.5"), ("level", "2"), ("queue", "H100-80GB-SXM=-1"), ("queue", "H100-80GB-SXM=soon")):
+                              ("top", "1.5"), ("level", "2"), ("queue", "H100-80GB-SXM=-1"),
+                              ("queue", "H100-80GB-SXM=soon")):
             args = list(REQUEST)
             if option == "rate":
                 k = args.index("--concurrency")

@@ -143,7 +143,8 @@ class Facts(Cli):
 
 class Memory(Cli):
     def test_fits(self):
-        r = self.expect(0, "memory", "--llm", "Qwen/Qwen2.5-72B-Instruct", "--gpu", "H200-141GB", "--tp", 2, "--precision",
+        r = self.expect(0, "memory", "--llm", "Qwen/Qwen2.5-72B-Instruct", "--gpu", "H200-141GB", "--tp", 2,
+                        "--precision",
                         "bf16", "--max-context", 4096, "--concurrency", 8, "--input", 1000, "--output", 200)
         self.assertRegex(r.out, r"margin: \+\d+\.\d\d GiB, fits")
         self.fits_100(r.out)
@@ -154,12 +155,16 @@ class Memory(Cli):
     def test_json_is_the_same_arithmetic(self):
         m = json.loads(self.expect(0, "memory", "--llm", "Qwen/Qwen2.5-72B-Instruct", "--gpu", "H200-141GB", "--tp", 2,
                                    "--precision", "bf16", "--max-context", 4096, "--json").out)
-        self.assertAlmostEqual(m["kv_gib"], m["usable_gib"] - m["weights_gib"] - m["activation_gib"] - m["runtime_gib"], 6)
-        self.assertAlmostEqual(m["margin_gib"], m["kv_gib"] - m["kv_needed_tokens"] * m["kv_bytes_per_token"] / 2**30, 6)
-        self.assertEqual(m["kv_bytes_per_token"], 2 * 80 * 4 * 128 * 2)  # K and V, layers, KV heads of a rank, dim, bytes
+        self.assertAlmostEqual(m["kv_gib"],
+                               m["usable_gib"] - m["weights_gib"] - m["activation_gib"] - m["runtime_gib"], 6)
+        self.assertAlmostEqual(m["margin_gib"], m["kv_gib"] - m["kv_needed_tokens"] * m["kv_bytes_per_token"] / 2**30,
+                               6)
+        self.assertEqual(m["kv_bytes_per_token"],
+                         2 * 80 * 4 * 128 * 2)  # K and V, layers, KV heads of a rank, dim, bytes
 
     def test_impossible(self):
-        r = self.expect(4, "memory", "--llm", "meta-llama/Llama-3.1-405B-Instruct", "--gpu", "L4-24GB", "--precision", "bf16")
+        r = self.expect(4, "memory", "--llm", "meta-llama/Llama-3.1-405B-Instruct", "--gpu", "L4-24GB", "--precision",
+                        "bf16")
         self.assertRegex(r.out, r"margin: -[78]\d\d\.\d\d GiB, does not fit")
 
     def test_tp_that_does_not_divide(self):
@@ -173,9 +178,12 @@ class Memory(Cli):
 
     def test_bad_numbers(self):
         base = ["memory", "--llm", "Qwen/Qwen2.5-72B-Instruct", "--gpu", "H200-141GB"]
-        for option, value in (("tp", "0"), ("tp", "-1"), ("tp", "2.5"), ("tp", "1e9"), ("mem-util", "0"), ("mem-util", "1.5"),
-                              ("kv-bits", "0"), ("max-context", "-1"), ("max-context", "1e308"), ("max-context", "nan")):
+        for option, value in (("tp", "0"), ("tp", "-1"), ("tp", "2.5"), ("tp", "1e9"), ("mem-util", "0"),
+                              ("mem-util", "1.5"),
+                              ("kv-bits", "0"), ("max-context", "-1"), ("max-context", "1e308"),
+                              ("max-context", "nan")):
             self.refused(*base, "--%s=%s" % (option, value), says=["--" + option])
 
     def test_unknown_precision(self):
-        self.refused("memory", "--llm", "Qwen/Qwen2.5-72B-Instruct", "--gpu", "H200-141GB", "--precision", "fp9", says="fp9")
+        self.refused("memory", "--llm", "Qwen/Qwen2.5-72B-Instruct", "--gpu", "H200-141GB", "--precision", "fp9",
+                     says="fp9")

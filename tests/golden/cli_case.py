@@ -26,7 +26,8 @@ class Result:
 
 
 def run(*args, env=None, stdin=None, **kw):
-    done = subprocess.run([BINARY, *[str(a) for a in args]], stdout=subprocess.PIPE, stderr=subprocess.PIPE, input=stdin,
+    done = subprocess.run([BINARY, *[str(a) for a in args]], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          input=stdin,
                           env=dict(os.environ, **(env or {})), timeout=LIMIT_S, **kw)
     return Result(done.returncode, done.stdout.decode("utf-8"), done.stderr.decode("utf-8"))
 
@@ -41,14 +42,16 @@ def write(name, content):
     return path(name)
 
 
-SINGLE = ["--llm", "Qwen/Qwen2.5-72B-Instruct", "--gpu", "H100-80GB-SXM", "--tp", 4, "--precision", "fp8", "--engine", "vllm",
+SINGLE = ["--llm", "Qwen/Qwen2.5-72B-Instruct", "--gpu", "H100-80GB-SXM", "--tp", 4, "--precision", "fp8", "--engine",
+          "vllm",
           "--input", 1024, "--output", 256, "--concurrency", 16]
 REQUEST = ["--llm", "Qwen/Qwen2.5-72B-Instruct", "--input", 1024, "--output", 256, "--concurrency", 16]
 INVENTORY = ["--inventory", "H100-80GB-SXM:8,A100-80GB-SXM:8"]
 
 
 def bad_lengths():
-    return ["0", "-5", "nan", "NaN", "inf", "-inf", "1e308", "1e999", "99999999999", "abc", "1,5", "1 000", "0x10", "1e", "--",
+    return ["0", "-5", "nan", "NaN", "inf", "-inf", "1e308", "1e999", "99999999999", "abc", "1,5", "1 000", "0x10",
+            "1e", "--",
             "5k"]
 
 

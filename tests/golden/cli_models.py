@@ -17,7 +17,8 @@ class Models(Cli):
 
     def test_damaged(self):
         n = len(self.bytes)
-        cases = {"cut": self.bytes[:n // 2], "short": self.bytes[:20], "empty": b"", "foreign": b"PK\x03\x04" + b"x" * 1000,
+        cases = {"cut": self.bytes[:n // 2], "short": self.bytes[:20], "empty": b"",
+                 "foreign": b"PK\x03\x04" + b"x" * 1000,
                  "longer": self.bytes + b"\0", "zeros": bytes(n)}
         for at in (0, 9, 30, 40, n // 3, n - 1):
             flipped = bytearray(self.bytes)
@@ -44,7 +45,8 @@ class Models(Cli):
             self.assertIn(word, r.out)
 
     def test_default_model(self):
-        r = self.expect(0, "advise", "--llm", "Qwen/Qwen2.5-72B-Instruct", "--input", 1024, "--output", 256, "--concurrency", 64,
+        r = self.expect(0, "advise", "--llm", "Qwen/Qwen2.5-72B-Instruct", "--input", 1024, "--output", 256,
+                        "--concurrency", 64,
                         "--inventory", "H200-141GB:8,H100-80GB-SXM:8,A100-80GB-SXM:8,L40S-48GB:4", "--slo",
                         "ttft_p50=2s,itl_p50=50ms")
         self.fits_100(r.out)
@@ -61,7 +63,8 @@ class Fit(Cli):
             self.assertEqual(a.read(), b.read())
 
     def test_json(self):
-        doc = json.loads(self.expect(0, "fit", "--table", path("one.csv"), "--out", path("noted.opim"), "--note", "a note",
+        doc = json.loads(self.expect(0, "fit", "--table", path("one.csv"), "--out", path("noted.opim"), "--note",
+                                     "a note",
                                      "--seed", 5, "--json").out)
         self.assertIn("a note", json.dumps(doc))
 
@@ -90,7 +93,8 @@ class Fit(Cli):
         failed[columns.index("launch_ok")] = "0"
         lines = ["\ufeff" + lines[0] + ",mood"] + [x + ",fine" for x in lines[1:]] + [lines[1] + ",fine"] * 2 + [
             ",".join(failed) + ",bad"]
-        r = self.expect(0, "fit", "--table", write("dirty.csv", "\r\n".join(lines) + "\r\n"), "--out", path("dirty.opim"))
+        r = self.expect(0, "fit", "--table", write("dirty.csv", "\r\n".join(lines) + "\r\n"), "--out",
+                        path("dirty.opim"))
         self.assertIn("mood", r.err)
         self.assertIn("copies", r.err)
 

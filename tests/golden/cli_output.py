@@ -28,8 +28,10 @@ class Output(Cli):
         self.assertIn(b"cannot write", done.stderr)
 
     def test_reader_goes_away(self):
-        questions = write("many.csv", ",".join(PredictTable.COLUMNS) + "\n" + (",".join(PredictTable.GOOD) + "\n") * 3000)
-        child = subprocess.Popen([BINARY, "predict", "--model", MODEL, "--table", questions, "--csv"], stdout=subprocess.PIPE,
+        questions = write("many.csv",
+                          ",".join(PredictTable.COLUMNS) + "\n" + (",".join(PredictTable.GOOD) + "\n") * 3000)
+        child = subprocess.Popen([BINARY, "predict", "--model", MODEL, "--table", questions, "--csv"],
+                                 stdout=subprocess.PIPE,
                                  stderr=subprocess.PIPE)
         child.stdout.readline()
         child.stdout.close()
@@ -47,7 +49,8 @@ class Output(Cli):
     def on_terminal(self, *args, env=None):
         main, sub = pty.openpty()
         child = subprocess.Popen([BINARY, *[str(a) for a in args]], stdout=sub, stderr=subprocess.DEVNULL,
-                                 env={**{k: v for k, v in os.environ.items() if k != "NO_COLOR"}, "TERM": "xterm", **(env or {})})
+                                 env={**{k: v for k, v in os.environ.items() if k != "NO_COLOR"}, "TERM": "xterm",
+                                      **(env or {})})
         os.close(sub)
         data = b""
         while select.select([main], [], [], LIMIT_S)[0]:

@@ -130,7 +130,8 @@ class Predict(Cli):
 
 
 class PredictTable(Cli):
-    COLUMNS = ["model", "gpu", "n_gpus", "tp", "precision", "engine", "input_len", "output_len", "concurrency", "load_kind"]
+    COLUMNS = ["model", "gpu", "n_gpus", "tp", "precision", "engine", "input_len", "output_len", "concurrency",
+               "load_kind"]
     GOOD = ["Qwen/Qwen2.5-72B-Instruct", "H100-80GB-SXM", "4", "4", "fp8", "vllm", "1024", "256", "16", "concurrency"]
 
     def table(self, rows, columns=None, newline="\n", bom=False):
@@ -180,7 +181,8 @@ class PredictTable(Cli):
         plain, _ = self.predict(self.table([self.GOOD]))
         dos, _ = self.predict(self.table([self.GOOD], newline="\r\n", bom=True))
         self.assertEqual(plain, dos)
-        quoted, _ = self.predict(self.table([['"%s"' % v for v in self.GOOD] + ['"a, ""b"""']], self.COLUMNS + ["notes"]))
+        quoted, _ = self.predict(self.table([['"%s"' % v for v in self.GOOD] + ['"a, ""b"""']],
+                                            self.COLUMNS + ["notes"]))
         self.assertEqual(plain, quoted)
 
     def test_decimal_comma_is_refused(self):

@@ -5,7 +5,8 @@ import hashlib
 import math
 
 # name, billions of parameters, layers, KV heads
-LLMS = [("Qwen/Qwen2.5-72B-Instruct", 72.7), ("meta-llama/Llama-3.1-8B-Instruct", 8.03), ("Qwen/Qwen2.5-7B-Instruct", 7.6)]
+LLMS = [("Qwen/Qwen2.5-72B-Instruct", 72.7), ("meta-llama/Llama-3.1-8B-Instruct", 8.03),
+        ("Qwen/Qwen2.5-7B-Instruct", 7.6)]
 # name, GB/s, TFLOP/s of 16 bits, GB
 GPUS = [("H100-80GB-SXM", 3350, 989, 80), ("A100-80GB-SXM", 2039, 312, 80), ("H200-141GB", 4800, 989, 141)]
 BYTES = {"bf16": 2, "fp8": 1}
@@ -28,7 +29,8 @@ def truth(model, gpu, tp, precision, n_in, n_out, concurrency):
     prefill = 2 * size * n_in / (500.0 * flops * tp) + 0.015
     ttft = prefill * (1 + concurrency / 8)
     itl = step + prefill * concurrency / n_out
-    return {"throughput_out_tok_s": concurrency / (ttft / n_out + itl), "ttft_ms_p50": 1000 * ttft, "itl_ms_p50": 1000 * itl,
+    return {"throughput_out_tok_s": concurrency / (ttft / n_out + itl), "ttft_ms_p50": 1000 * ttft,
+            "itl_ms_p50": 1000 * itl,
             "power_w_per_gpu": 300 + 60 * math.log2(1 + concurrency)}
 
 
@@ -49,7 +51,8 @@ def table(copies=1, targets=tuple(COLUMNS[15:])):
     for copy in range(copies):
         for model, gpu, tp, precision, n_in, n_out, concurrency in rows():
             exact = truth(model, gpu, tp, precision, n_in, n_out, concurrency)
-            seen = {k: v * noise(copy, model, gpu, tp, precision, n_in, n_out, concurrency, k) for k, v in exact.items()}
+            seen = {k: v * noise(copy, model, gpu, tp, precision, n_in, n_out, concurrency, k)
+                    for k, v in exact.items()}
             cells = ["made-up-%d" % (copy + 1), "Apache-2.0", "vllm", "0.9", model, precision, gpu, tp, tp, n_in, n_out,
                      concurrency, "concurrency", "fixed-%dx%d" % (n_in, n_out), 1]
             cells += ["%.6g" % seen[k] for k in targets]

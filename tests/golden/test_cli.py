@@ -4,8 +4,8 @@
 
     test_cli.py [BINARY] [-v] [CLASS.TEST…]      (or the path in the environment variable OMNIPILOT)
 
-Most tests ask a small model that is fitted here from made-up rows (cli_table.py), so that they do not depend on what the
-compiled-in model knows.
+Most tests ask a small model that is fitted here from made-up rows (cli_table.py), so that they do not depend on what
+the compiled-in model knows.
 """
 
 import os
@@ -42,7 +42,8 @@ def main():
     skipped = len(result.skipped)
     for test, why in result.skipped:
         print("skip %s: %s" % (test.id(), why))
-    print("%d passed, %d failed, %d skipped" % (max(result.testsRun - bad - skipped, 0), bad + (fitted.code != 0), skipped))
+    print("%d passed, %d failed, %d skipped" % (max(result.testsRun - bad - skipped, 0), bad + (fitted.code != 0),
+                                                skipped))
     return 1 if bad or fitted.code or not result.testsRun else 0
 
 
