@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_POINTS 400 /* failing allocations tried per scenario and mode */
-
 static meter the_meter;
 
 static int refuse(meter *m)
@@ -87,7 +85,7 @@ static int scenario_holds(const scenario *s)
     }
     uint64_t tried = 0, refused = 0;
     for (int all_later = 0; all_later < 2; all_later++) {
-        uint64_t points = total < MAX_POINTS ? total : MAX_POINTS;
+        uint64_t points = total < s->points ? total : s->points;
         for (uint64_t i = 0; i < points; i++) {
             uint64_t n = 1 + (points < 2 ? 0 : i * (total - 1) / (points - 1));
             problem = once(s, n, all_later, &rc);

@@ -223,13 +223,13 @@ static int32_t run_fit(const char **problem)
 }
 
 const scenario scenarios[] = {
-    {"context", run_context, 1},
-    {"table", run_table, 3},
-    {"llm-config", run_llm_config, 1},
-    {"load", run_load, 2},
-    {"save", run_save, 3},
-    {"inspect", run_inspect, 3},
-    {"advise", run_advise, 4},
-    {"fit", run_fit, 10},
-    {NULL, NULL, 0},
+    {"context", run_context, 1, 400},
+    {"table", run_table, 3, 400},
+    {"llm-config", run_llm_config, 1, 400},
+    {"load", run_load, 2, 400},
+    {"save", run_save, 3, 100},
+    {"inspect", run_inspect, 3, 100},
+    {"advise", run_advise, 4, 200},
+    {"fit", run_fit, 10, 10},
+    {NULL, NULL, 0, 0},
 };

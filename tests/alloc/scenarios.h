@@ -14,6 +14,7 @@ typedef struct scenario {
     const char *name;
     int32_t (*run)(const char **problem); /* frees all it made; sets *problem when an output was touched on failure */
     uint64_t at_least;                    /* allocations expected through the context, so that the test tests something */
+    uint64_t points;                          /* failing allocations tried, spread evenly, in each of the two modes */
 } scenario;
 
 extern const scenario scenarios[]; /* ends with a NULL name */
