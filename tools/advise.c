@@ -255,7 +255,8 @@ static int answer(opi_ctx *ctx, const args *a, const opi_model *model, const adv
     status = show(&v);
     if (!status) {
         status = v.verdict >= 0 && v.verdict <= 2 ? statuses[v.verdict] : X_FAIL;
-        if (status == X_ABSTAIN || status == X_NONE) {
+        int read_by_people = !args_has(a, "json") && !args_has(a, "csv") && !args_has(a, "emit");
+        if (!read_by_people && (status == X_ABSTAIN || status == X_NONE)) { /* the table for people has said it */
             tool_note("%s: %s", status == X_ABSTAIN ? "no recommendation" : "nothing feasible",
                       opi_advice_sentence(advice));
         }

@@ -255,6 +255,12 @@ static void print_verdict(const advise_view *v)
     }
 }
 
+static int leader_is_outside(const advise_view *v)
+{
+    opi_candidate c = {.struct_size = sizeof c};
+    return !opi_advice_candidate(v->advice, 0, &c, NULL) && c.verdict != OPI_P_OK && c.verdict != OPI_P_NEW_COMBINATION;
+}
+
 void advise_print(const advise_view *v)
 {
     size_t target[MOST_COLUMNS], n = columns(v, target);
@@ -274,7 +280,7 @@ void advise_print(const advise_view *v)
         out_printf("     … %zu more feasible (--top %zu shows all)\n", v->feasible - shown, v->feasible);
     }
     out_puts("\n");
-    if (v->verdict == OPI_ADVISE_ABSTAINED && shown) {
+    if (v->verdict == OPI_ADVISE_ABSTAINED && shown && leader_is_outside(v)) {
         out_printf("%sLow confidence:%s the ranking above is not a recommendation.\n", out_on(OUT_WARN), out_off());
     }
     print_verdict(v);

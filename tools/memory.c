@@ -46,9 +46,12 @@ void memory_print(const opi_config *c, const opi_memory *m, size_t indent)
     line(indent, "- activations", m->activation_gib);
     line(indent, "- runtime", m->runtime_gib);
     line(indent, "= left for the KV cache", m->kv_gib);
-    out_printf("%*sKV cache: %s KiB per token and GPU; holds %s tokens; one full-length request needs %s\n", pad, "",
-               out_human(a, m->kv_bytes_per_token / 1024, 4), out_human(b, floor(m->kv_tokens), 15),
-               out_human(d, m->kv_needed_tokens, 8));
+    char text[240];
+    snprintf(text, sizeof text, "KV cache: %s KiB per token and GPU; holds %s tokens; one full-length request needs %s",
+             out_human(a, m->kv_bytes_per_token / 1024, 4), out_human(b, floor(m->kv_tokens), 15),
+             out_human(d, m->kv_needed_tokens, 8));
+    out_printf("%*s", pad, "");
+    out_wrap(indent, indent + 2, text);
     if (c->concurrency > 0 && isfinite(m->kv_pressure) && m->kv_pressure > 0) {
         out_printf("%*sKV demand of %s requests at once: %s %% of the cache\n", pad, "",
                    out_human(a, c->concurrency, 6), out_human(b, 100 * m->kv_pressure, 3));
