@@ -194,7 +194,7 @@ static const opt_def options[] = {
     {"threads", "N", 0, "1 to 16 (default: one per core)"},
     {"everyday", NULL, 0, "ask 60 everyday requests and count the verdicts (always done beside --table)"},
     {"model", "FILE", 0, "the model --everyday asks (default: the compiled-in one)"},
-    {"memory", "CAPACITY.csv", 0, "score the memory formula on engine start-up logs (columns as docs/accuracy.md)"},
+    {"memory", "CAPACITY.csv", 0, "score the memory formula on engine start-up logs (columns as docs/memory.md)"},
     {"launches", "FILE.csv", 0, "score it on launches with launch_ok and fail_reason"},
     {"json", NULL, 0, "print JSON: the evaluation, with 'everyday' and 'memory' as members when asked together"},
     {NULL, NULL, 0, NULL},

@@ -130,7 +130,7 @@ int run_fit(const args *a)
 
 static const opt_def options[] = {
     {"table", "FILE", 0,
-     "the measurements: a CSV, or a file one of the importers reads (docs/accuracy.md has the columns)"},
+     "the measurements: a CSV, or a file one of the importers reads (docs/table.md has the columns)"},
     {"out", "FILE", 0, "the model; written beside it first and renamed, so an old file survives any failure"},
     {"format", "NAME", 0, "format of --table: csv or an importer's name (default: recognized)"},
     {"source", "NAME", 0, "name of the measurement campaign when the file states none (default: user)"},

@@ -251,7 +251,7 @@ static const opt_def options[] = {
     {"rate", "R", 0, "requests per second"},
     {"max-context", "TOKENS", 0, "tokens one request may need"},
     {"mem-util", "SHARE", 0, "share of the device memory the engine may take (default 0.9)"},
-    {"table", "FILE", 0, "predict every row of a CSV instead ('-': standard input); columns as docs/accuracy.md"},
+    {"table", "FILE", 0, "predict every row of a CSV instead ('-': standard input); columns as docs/table.md"},
     {"format", "NAME", 0, "format of --table: csv or an importer's name (default: recognized)"},
     {"target", "NAME[,NAME]", 1, "only these targets (ttft_p50, throughput_out_tok_s …; default: all)"},
     {"level", "SHARE", 0, "of the interval, 0.5 to 0.99 (default 0.8)"},
