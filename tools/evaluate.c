@@ -36,9 +36,9 @@ static int evaluate_table(opi_ctx *ctx, const args *a, opi_text **out)
         status = parse_int("seed", args_get(a, "seed"), 0, (int64_t)1 << 53, &seed);
     }
     options.seed = (uint64_t)seed;
+    tool_progress_begin(&progress);
     status = status ? status : read_table(ctx, "table", args_get(a, "table"), 0, &table);
     if (!status) {
-        tool_progress_begin(&progress);
         int32_t failed = opi_evaluate(ctx, table, &options, out, &err);
         tool_progress_end(&progress);
         status = failed == OPI_E_CANCELED ? tool_fail(X_FAIL, "canceled") : failed ? tool_error(&err, NULL) : 0;

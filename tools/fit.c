@@ -81,7 +81,6 @@ static int fit(opi_ctx *ctx, const args *a, const opi_table *table, const opi_fi
     opi_model *model = NULL;
     opi_error err;
     tool_progress *p = options->progress_user;
-    tool_progress_begin(p);
     int32_t failed = opi_model_fit(ctx, table, options, &model, &err);
     tool_progress_end(p);
     if (failed == OPI_E_CANCELED) {
@@ -114,6 +113,7 @@ int run_fit(const args *a)
     options.date = args_get(a, "date");
     how.format = args_get(a, "format");
     how.source = args_get(a, "source");
+    tool_progress_begin(&progress); /* before the table is read: Ctrl-C then stops at the first step of the fit */
     status = status ? status : check_destination(args_get(a, "out"));
     status = status ? status : tool_context(&ctx);
     if (!status && opi_table_read(ctx, args_get(a, "table"), &how, &table, &err)) {
@@ -151,8 +151,8 @@ const verb verb_fit = {
     .about = "Fits every target that has enough rows, calibrates the intervals on held-out cells and writes one file. "
              "One table "
              "is taken; concatenate several that share their columns. Ctrl-C stops it and writes nothing.",
-    .examples = "  omnipilot fit --table measured.csv --out mine.opim --note 'cluster A, May'\n"
-                "  omnipilot advise --model mine.opim …\n",
+    .examples = "  omnipilot fit --table measured.csv --out mine.opi --note 'cluster A, May'\n"
+                "  omnipilot advise --model mine.opi …\n",
     .options = options,
     .run = run_fit,
 };

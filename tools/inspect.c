@@ -200,7 +200,7 @@ const verb verb_inspect = {
     .about = "The manifest (sources, licenses, row counts, hash of the training table, software), the targets, the "
              "axes with "
              "their measured ranges, the calibration groups, the size.",
-    .examples = "  omnipilot inspect\n  omnipilot inspect --model mine.opim --json\n",
+    .examples = "  omnipilot inspect\n  omnipilot inspect --model mine.opi --json\n",
     .options = options,
     .run = run_inspect,
 };

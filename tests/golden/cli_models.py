@@ -68,6 +68,12 @@ class Fit(Cli):
                                      "--seed", 5, "--json").out)
         self.assertIn("a note", json.dumps(doc))
 
+    def test_published_example(self):
+        table = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../examples/data/published.csv")
+        self.expect(0, "fit", "--table", table, "--out", path("published.opi"))
+        self.assertIn("throughput_out_tok_s", self.expect(0, "evaluate", "--table", table).out)
+        self.assertIn("splitwise-sim", self.expect(0, "inspect", "--model", path("published.opi")).out)
+
     def test_required_and_bad(self):
         self.refused("fit", "--out", path("x.opim"), says="--table is missing")
         self.refused("fit", "--table", path("train.csv"), says="--out is missing")
@@ -109,7 +115,7 @@ class Fit(Cli):
         before = set(os.listdir(WORK))
         child = subprocess.Popen([BINARY, "fit", "--table", path("large.csv"), "--out", target], stdout=subprocess.PIPE,
                                  stderr=subprocess.PIPE)
-        time.sleep(0.4)
+        time.sleep(1)
         child.send_signal(signal.SIGINT)
         out, err = child.communicate(timeout=LIMIT_S)
         if child.returncode == 0:
