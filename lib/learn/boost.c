@@ -33,6 +33,7 @@ typedef struct grower {
     uint32_t *index, *spare, *rest; /* sampled rows by leaf; scratch; rows the tree did not sample */
     size_t n_rest;
     uint16_t *column;
+    uint32_t *at; /* where a column's bins begin in a histogram, which has no room for bins a feature does not have */
     size_t n_columns, hist_size;
     part *parts;
     opi__rng rng;
@@ -52,7 +53,7 @@ static size_t hist_doubles(const opi__boost_params *p, size_t n_features) {
 size_t opi__boost_workspace(const opi__boost_params *p, size_t n, size_t n_features) {
     size_t out = (size_t)outputs(p);
     return 2 * padded(n * out * sizeof(double)) + padded(n * sizeof(double)) + 3 * padded(n * sizeof(uint32_t)) +
-           padded(n_features * sizeof(uint16_t)) + padded(2 * (size_t)p->leaves * sizeof(part)) +
+           padded(n_features * sizeof(uint16_t)) + padded(n_features * sizeof(uint32_t)) + padded(2 * (size_t)p->leaves * sizeof(part)) +
            padded(((size_t)p->leaves + 1) * hist_doubles(p, n_features) * sizeof(double)) + 64;
 }
 
@@ -124,9 +125,9 @@ static void fill_hist_plain(const grower *g, part *leaf) {
     for (size_t j = leaf->begin; j < leaf->end; j++) {
         size_t i = g->index[j];
         const uint8_t *code = &g->bins->code[(size_t)g->row[i] * nf];
-        double d = g->grad[i], *h = leaf->hist;
-        for (size_t c = 0; c < g->n_columns; c++, h += OPI__BINS * 2) {
-            double *at = h + 2 * (size_t)code[g->column[c]];
+        double d = g->grad[i];
+        for (size_t c = 0; c < g->n_columns; c++) {
+            double *at = &leaf->hist[g->at[c] + 2 * (size_t)code[g->column[c]]];
             at[0] += d;
             at[1] += 1;
         }
@@ -146,7 +147,7 @@ static void fill_hist(const grower *g, part *leaf) {
         double w = weight(g, i);
         const double *d = &g->grad[i * (size_t)g->n_out];
         for (size_t c = 0; c < g->n_columns; c++) {
-            double *h = &leaf->hist[(c * OPI__BINS + code[g->column[c]]) * s];
+            double *h = &leaf->hist[g->at[c] + code[g->column[c]] * s];
             for (int o = 0; o < g->n_out; o++) h[o] += d[o];
             h[g->n_out] += w;
         }
@@ -186,7 +187,7 @@ static void find_split(const grower *g, part *leaf) {
     memset(&leaf->best, 0, sizeof leaf->best);
     if (leaf->depth >= g->p->depth || leaf->sum[g->n_out] < 2 * g->p->min_weight) return;
     for (size_t c = 0; c < g->n_columns; c++) {
-        const double *h = &leaf->hist[c * OPI__BINS * s];
+        const double *h = &leaf->hist[g->at[c]];
         unsigned k = g->column[c], bins = g->bins->count[k];
         if (k >= g->bins->n_numbers) { /* one category against the rest; code 0 (never seen) always goes right */
             for (unsigned b = 1; b <= bins; b++)
@@ -253,7 +254,11 @@ static size_t sample(grower *g) {
     for (size_t k = 0; k < nf; k++) /* selection sampling: in order, so that ties resolve the same way always */
         if (opi__rng_uniform(&g->rng) * (double)(nf - k) < (double)(want - taken)) g->column[taken++] = (uint16_t)k;
     g->n_columns = taken;
-    g->hist_size = taken * OPI__BINS * (size_t)(g->n_out + 1);
+    g->hist_size = 0;
+    for (size_t c = 0; c < taken; c++) {
+        g->at[c] = (uint32_t)g->hist_size;
+        g->hist_size += ((size_t)g->bins->count[g->column[c]] + 1) * (size_t)(g->n_out + 1);
+    }
     size_t rows = (size_t)(g->p->row_share * (double)g->n + .5), m = 0;
     if (rows < 1) rows = 1;
     g->n_rest = 0;
@@ -353,6 +358,7 @@ uint32_t opi__boost_fit(const opi__boost_params *p, const opi__bins *bins, const
     g.spare = carve(&at, n * sizeof(uint32_t));
     g.rest = carve(&at, n * sizeof(uint32_t));
     g.column = carve(&at, bins->n_features * sizeof(uint16_t));
+    g.at = carve(&at, bins->n_features * sizeof(uint32_t));
     g.parts = carve(&at, 2 * (size_t)p->leaves * sizeof(part));
     g.pool = carve(&at, ((size_t)p->leaves + 1) * hist_doubles(p, bins->n_features) * sizeof(double));
     opi__rng_seed(&g.rng, p->seed);
