@@ -27,6 +27,7 @@ typedef struct world {
     uint64_t order;     /* 0 = as made; else a seed to permute the lines */
     uint64_t shuffle;   /* 0 = honest; else a seed to permute the labels among the rows */
     int one_fold;       /* 1 … 5: cells are renamed until their fold of the fold rule is one_fold - 1 */
+    int mix;            /* 1: the workload is a named mix instead of fixed lengths */
 } world;
 
 typedef struct world_row {
@@ -93,6 +94,8 @@ static inline size_t world_rows(const world *w, world_row *rows)
                                        hardware[h].tp, length[k][0], length[k][1], load[l], 0, 0, 0, 0, "fixed-made-up"};
                         for (int t = 0; w->one_fold && world_cell(&r) % 5 != (uint64_t)w->one_fold - 1; t++)
                             snprintf(r.workload, sizeof r.workload, "fixed-%d", t);
+                        if (w->mix)
+                            strcpy(r.workload, "chatter");
                         world_measure(&r, world_sizes[m]);
                         rows[n++] = r;
                     }
