@@ -264,6 +264,66 @@ START_TEST(every_bit_flipped)
 }
 END_TEST
 
+/* Written by an enemy who can save: a field of the structure is wrong, everything else is right. */
+enum { DAMAGES = 34 };
+static void damage(opi_model *m, int kind)
+{
+    opi__target_model *g = &m->target[OPI__T_OUT_TOK_S];
+    opi__names *names = &m->names[OPI__C_GPU];
+    const char *name = names->name[0];
+    switch (kind) {
+    case 0: g->learned = 2; break;
+    case 1: g->group[0].count = 41; break;
+    case 2: g->group[1].first = 41; break;
+    case 3: g->group[2].first = 31; break;
+    case 4: g->group[2].first = UINT32_MAX; break;
+    case 5: g->group[0].count = 0; break;
+    case 6: g->group[1].key = g->group[0].key; break;
+    case 7: g->group[0].key = UINT64_MAX; break;
+    case 8: g->score[3] = g->score[4] + 1; break;
+    case 9: g->score[0] = NAN; break;
+    case 10: g->score[9] = INFINITY; break;
+    case 11: g->score[0] = -INFINITY; break;
+    case 12: g->range[2].slack = 0; break;
+    case 13: g->range[2].slack = NAN; break;
+    case 14: g->range[2].lo = g->range[2].hi + 1; break;
+    case 15: g->range[2].hi = NAN; break;
+    case 16: g->head_share = 1.5; break;
+    case 17: g->head_share = NAN; break;
+    case 18: g->head.n_features--; break;
+    case 19: g->head.n_out = 1; break;
+    case 20: g->head.leaf[0] = NAN; break;
+    case 21: g->head.base[1] = INFINITY; break;
+    case 22: g->head.node[0].feature = OPI__FEATURES; break;
+    case 23: g->head.node[0].right = 0x7000; break;
+    case 24: g->head.n_numbers = OPI__FEATURES + 1; break;
+    case 25: m->anchor[0].model = (uint16_t)m->names[OPI__C_MODEL].n; break;
+    case 26: m->anchor[5].code[4] = (uint16_t)m->names[opi__seen_axes[4]].n; break;
+    case 27: m->whiten[0] = 0; break;
+    case 28: m->whiten[OPI__ENVELOPE * OPI__ENVELOPE - 1] = NAN; break;
+    case 29: m->spacing = 0; break;
+    case 30: m->spacing = INFINITY; break;
+    case 31: names->name[0] = names->name[1], names->name[1] = name; break;
+    case 32: g->head.root[1] = g->head.n_nodes; break;
+    default: ((opi__forest *)g->state)->n_out = 3; break; /* the learner's own forest comes first in its state */
+    }
+}
+
+START_TEST(every_field_is_checked)
+{
+    for (int kind = 0; kind < DAMAGES; kind++) {
+        opi_model *m = tiny_model(ctx);
+        ck_assert_ptr_nonnull(m);
+        damage(m, kind);
+        opi_text *text = saved(m);
+        ck_assert_msg(load_status(opi_text_data(text), opi_text_size(text)) == OPI_E_FORMAT, "damage %d was accepted", kind);
+        opi_text_free(text);
+        m->target[OPI__T_OUT_TOK_S].learned = 1;
+        opi_model_free(m);
+    }
+}
+END_TEST
+
 /* A hostile count must not become an allocation: nothing larger than the file and a model's fixed parts is asked for. */
 static size_t largest;
 static void *metered(void *user, size_t size)
@@ -293,9 +353,9 @@ START_TEST(no_count_becomes_an_allocation)
     unsigned char *copy = tiny_bytes(&size), keep[8];
     ck_assert_int_eq(opi_ctx_create(&o, &mine, NULL), OPI_OK);
     for (size_t at = OPI__HEADER_BYTES; at + 4 <= size; at += 4)
-        for (int k = 0; k < 3; k++) {
-            const uint64_t huge[] = {UINT32_MAX, UINT64_MAX, (uint64_t)1 << 40};
-            size_t width = k == 0 || at + 8 > size ? 4 : 8;
+        for (int k = 0; k < 4; k++) {
+            const uint64_t huge[] = {UINT32_MAX, 60000, UINT64_MAX, (uint64_t)1 << 40};
+            size_t width = k < 2 || at + 8 > size ? 4 : 8;
             memcpy(keep, copy + at, width);
             memcpy(copy + at, &huge[k], width);
             tiny_fix(copy, size);
@@ -421,6 +481,7 @@ Suite *suite_model_io(void)
     tcase_add_test(t, newer_files);
     tcase_add_test(t, truncated_anywhere);
     tcase_add_test(t, every_bit_flipped);
+    tcase_add_test(t, every_field_is_checked);
     tcase_add_test(t, no_count_becomes_an_allocation);
     tcase_add_test(t, file_round_trip);
     tcase_add_test(t, unwritable_folder);

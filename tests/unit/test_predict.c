@@ -325,6 +325,32 @@ START_TEST(uncalibrated_targets_have_no_interval)
 }
 END_TEST
 
+/* A share that becomes learned: its upper quantiles end at 1. */
+START_TEST(shares_end_at_one)
+{
+    static char csv[16384];
+    const size_t target = OPI__T_KV_USAGE;
+    const opi_predict_options o = {.struct_size = sizeof o, .level = .95, .targets = &target, .n_targets = 1};
+    const opi_fit_options f = {.struct_size = sizeof f, .seed = 1};
+    opi_table *full = NULL;
+    opi_model *m = NULL;
+    opi_prediction p;
+    size_t n = (size_t)snprintf(csv, sizeof csv, "source,model,engine,precision,gpu,n_gpus,tp,input_len,output_len,concurrency,"
+                                "load_kind,launch_ok,kv_cache_usage\n");
+    for (int i = 0; i < 60; i++) /* half of them full, the others anything */
+        n += (size_t)snprintf(csv + n, sizeof csv - n, "s," WORLD_LLM ",vllm,bf16,H100-80GB-SXM,1,1,%d,256,8,concurrency,1,%g\n",
+                              1000 + i, i % 2 ? 1 : .2 + .01 * i);
+    ck_assert_msg(opi_table_parse(ctx, csv, n, NULL, &full, &err) == OPI_OK, "%s", err.message);
+    ck_assert_msg(opi_model_fit(ctx, full, &f, &m, &err) == OPI_OK, "%s", err.message);
+    ck_assert_int_eq(opi_predict(m, &config, 1, &o, &p, sizeof p, NULL), OPI_OK);
+    ck_assert_int_eq(p.status, OPI_P_OK);
+    ck_assert(p.p50 <= 1 && p.p90 <= 1 && p.lo < p.p50);
+    ck_assert_double_eq(p.hi, 1);
+    opi_model_free(m);
+    opi_table_free(full);
+}
+END_TEST
+
 /* ---- verdicts ---- */
 
 static void outside(const char *axis, const char *word)
@@ -505,6 +531,7 @@ Suite *suite_predict(void)
     tcase_add_test(t, exceed_falls_with_the_limit);
     tcase_add_test(t, exceed_agrees_with_the_interval);
     tcase_add_test(t, uncalibrated_targets_have_no_interval);
+    tcase_add_test(t, shares_end_at_one);
     tcase_add_test(t, categories_never_measured);
     tcase_add_test(t, each_axis_alone);
     tcase_add_test(t, kv_pressure_alone);

@@ -81,7 +81,7 @@ START_TEST(errors_by_hand)
     }
     held[4].present = 0; /* not scored at all */
     held[0].hi = held[0].y - .1;                      /* measured above the interval */
-    held[1].lo = held[1].y;                           /* on its end: inside */
+    held[1].lo = held[1].y, held[3].hi = held[3].y;   /* on an end: inside */
     held[2].lo = -INFINITY;                           /* unbounded: covers, has no width */
     held[0].status = OPI_P_OOD, held[0].in_range = 0; /* flagged, rightly */
     held[1].status = OPI_P_OOD;                       /* flagged, though every category was known */
@@ -94,7 +94,7 @@ START_TEST(errors_by_hand)
     is(into, "coverage", .75);
     is(into, "r2_log", 1 - error / (square - sum * sum / 4));
     is(into, "pinball", pinball / 4);
-    is(into, "width_log", (.4 + .5 + 1) / 3);
+    is(into, "width_log", (.4 + .5 + .5) / 3);
     is(into, "width_log_median", .5);
     is(into, "unbounded", 1);
     is(into, "outside", .5);
