@@ -275,7 +275,11 @@ static void damage(opi_model *m, int kind)
     case 0: g->learned = 2; break;
     case 1: g->group[0].count = 41; break;
     case 2: g->group[1].first = 41; break;
-    case 3: g->group[2].first = 31; break;
+    case 3: /* one score past the end, where the bytes behind would pass as a score */
+        for (int i = 30; i < 40; i++)
+            g->score[i] = -1;
+        g->group[2].count = 11;
+        break;
     case 4: g->group[2].first = UINT32_MAX; break;
     case 5: g->group[0].count = 0; break;
     case 6: g->group[1].key = g->group[0].key; break;
