@@ -5,9 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/ctx.h"
-#include "base/hash.h"
-#include "model/container.h"
+#include "tiny_model.h"
 
 Suite *suite_container(void);
 
@@ -28,7 +26,7 @@ static void teardown(void)
     opi_ctx_destroy(ctx);
 }
 
-static const double numbers[] = {0, -0., 1. / 3, 5e-324, 1.7976931348623157e308, INFINITY, -INFINITY, NAN};
+static const double doubles[] = {0, -0., 1. / 3, 5e-324, 1.7976931348623157e308, INFINITY, -INFINITY, NAN};
 static const float floats[] = {1.5f, -0.f, 3.4e38f};
 static const uint16_t shorts[] = {1, 2, 65535};
 typedef struct wide {
@@ -47,10 +45,10 @@ static void write_sample(void)
     opi__write_array(&w, "abc", 3, 1);
     opi__write_array(&w, shorts, 3, 2);
     opi__write_array(&w, floats, 3, 4);
-    opi__write_array(&w, numbers, 8, 8);
+    opi__write_array(&w, doubles, 8, 8);
     opi__write_array(&w, two, 2, sizeof(wide));
     opi__write_array(&w, NULL, 0, 8);
-    opi__write_f64(&w, numbers[2]);
+    opi__write_f64(&w, doubles[2]);
     opi__write_text(&w, "");
     opi__write_u32(&w, 7);
     ck_assert_int_eq(opi__write_finish(&w, &text, &err), OPI_OK);
@@ -76,7 +74,7 @@ START_TEST(reads_back)
     ck_assert_uint_eq(n, 3);
     ck_assert_mem_eq(opi__read_array(&r, 4, 3, 3, &n), floats, sizeof floats);
     const double *d = opi__read_array(&r, 8, 8, 8, &n);
-    ck_assert_mem_eq(d, numbers, sizeof numbers); /* -0, NaN and infinities too */
+    ck_assert_mem_eq(d, doubles, sizeof doubles); /* -0, NaN and infinities too */
     ck_assert_uint_eq((uintptr_t)d % 8, 0);
     const wide *two = opi__read_array(&r, sizeof(wide), 2, 2, &n);
     ck_assert(two[0].a == 1.25 && two[1].a == -1 && two[1].b[2] == 6);
@@ -84,7 +82,7 @@ START_TEST(reads_back)
     ck_assert_uint_eq(n, 0);
     ck_assert_int_eq(r.failed, 0); /* an empty array is no failure */
     double v = opi__read_f64(&r);
-    ck_assert_mem_eq(&v, &numbers[2], 8);
+    ck_assert_mem_eq(&v, &doubles[2], 8);
     ck_assert_str_eq(opi__read_text(&r), "");
     ck_assert_uint_eq(opi__read_u32(&r), 7);
     ck_assert_int_eq(r.failed, 0);
@@ -259,6 +257,89 @@ START_TEST(failure_stays)
 }
 END_TEST
 
+/* ---- a whole model, walked as docs/model-format.md describes it ---- */
+
+static uint32_t walk_forest(opi__reader *r)
+{
+    size_t roots, nodes, leaves;
+    uint32_t features = opi__read_u32(r), numbers = opi__read_u32(r), outputs = opi__read_u32(r);
+    ck_assert(features == OPI__FEATURES && numbers == OPI__NUMBERS);
+    for (int i = 0; i < 4; i++)
+        opi__read_f64(r);
+    const uint32_t *root = opi__read_array(r, 4, 1, 99, &roots);
+    opi__read_array(r, 8, 1, 9999, &nodes);
+    opi__read_array(r, 4, 0, 9999, &leaves);
+    ck_assert(root && root[0] == 0 && root[roots - 1] == nodes && leaves % outputs == 0 && (leaves > 0) == (outputs > 1));
+    return outputs;
+}
+
+static uint32_t walk_target(opi__reader *r, const size_t *names)
+{
+    size_t n, scores;
+    uint32_t learned = opi__read_u32(r), rows = opi__read_u32(r), cells = opi__read_u32(r), reserved = opi__read_u32(r);
+    ck_assert(learned <= 1 && rows >= cells && reserved == 0);
+    if (!learned)
+        return 0;
+    ck_assert_uint_eq(walk_forest(r), 1);
+    ck_assert_uint_eq(walk_forest(r), 3);
+    double share = opi__read_f64(r);
+    ck_assert(share >= 0 && share <= 1);
+    const unsigned char *groups = opi__read_array(r, 16, 1, 99, &n);
+    opi__read_array(r, 4, 1, 9999, &scores);
+    for (size_t i = 0; groups && i < n; i++) {
+        uint32_t range[2];
+        memcpy(range, groups + 16 * i + 8, 8);
+        ck_assert(range[0] + range[1] <= scores);
+    }
+    opi__read_array(r, 32, 7, 7, &n);
+    for (int c = 0; c < OPI__CATEGORIES; c++)
+        opi__read_array(r, 1, names[c], names[c], &n);
+    for (int k = 0; k < 5; k++)
+        opi__read_array(r, 8, 1, 99, &n);
+    return 1;
+}
+
+START_TEST(model_as_documented)
+{
+    opi_model *m = tiny_model(ctx);
+    size_t names[OPI__CATEGORIES], n;
+    uint32_t learned = 0;
+    ck_assert_ptr_nonnull(m);
+    ck_assert_int_eq(opi_model_save_memory(m, &text, NULL), OPI_OK);
+    opi_model_free(m);
+    opi__reader r = start();
+    ck_assert_int_eq(opi__read_text(&r)[0], '{');
+    ck_assert_str_eq(opi__read_text(&r), "boost");
+    ck_assert_uint_eq(opi__read_u32(&r), opi_target_count());
+    ck_assert_uint_eq(opi__read_u32(&r), OPI__CATEGORIES);
+    ck_assert_uint_eq(opi__read_u32(&r), OPI__FEATURES);
+    ck_assert_uint_eq(opi__read_u32(&r), 7);
+    ck_assert_uint_eq(opi__read_u32(&r), 5);
+    for (int c = 0; c < OPI__CATEGORIES; c++) {
+        const char *last = NULL;
+        names[c] = opi__read_u32(&r);
+        for (size_t i = 0; i < names[c]; i++) {
+            const char *name = opi__read_text(&r);
+            ck_assert(!last || strcmp(last, name) < 0);
+            last = name;
+        }
+        opi__read_array(&r, 1, names[c], names[c], &n);
+    }
+    for (size_t t = 0; t < opi_target_count(); t++) {
+        opi_target_info info = {.struct_size = sizeof info};
+        ck_assert_int_eq(opi_target_at(t, &info, NULL), OPI_OK);
+        ck_assert_str_eq(opi__read_text(&r), info.name);
+        learned += walk_target(&r, names);
+    }
+    ck_assert_uint_eq(learned, 2);
+    opi__read_array(&r, 44, 6, 6, &n);
+    opi__read_array(&r, 8, 49, 49, &n);
+    ck_assert(opi__read_f64(&r) > 0);
+    ck_assert_int_eq(r.failed, 0);
+    ck_assert_uint_eq(r.at, opi_text_size(text));
+}
+END_TEST
+
 static void *no_memory(void *user, size_t size)
 {
     (void)user, (void)size;
@@ -278,7 +359,7 @@ START_TEST(no_memory_is_an_error)
     opi__writer w;
     opi__write_start(&w, &broken);
     opi__write_text(&w, "lost");
-    opi__write_array(&w, numbers, 8, 8);
+    opi__write_array(&w, doubles, 8, 8);
     ck_assert_int_eq(opi__write_finish(&w, &out, &err), OPI_E_NOMEM);
     ck_assert_ptr_eq(out, untouched);
 }
@@ -296,6 +377,7 @@ Suite *suite_container(void)
     tcase_add_test(t, counts_outside_the_limits);
     tcase_add_test(t, texts_refused);
     tcase_add_test(t, failure_stays);
+    tcase_add_test(t, model_as_documented);
     tcase_add_test(t, no_memory_is_an_error);
     suite_add_tcase(s, t);
     return s;
