@@ -178,16 +178,15 @@ END_TEST
  * is nothing else. A report that still scores a row does not follow the rule. */
 START_TEST(folds_are_the_rule)
 {
-    for (int fold = 1; fold <= 5; fold += 3) {
-        world w = small;
-        w.one_fold = fold;
-        opi__json *root = report(&w, (opi_evaluate_options){.threads = 2});
-        ck_assert_double_eq(number(member(root, "table"), "usable_rows"), ROWS);
-        ck_assert_uint_eq(opi__json_size(member(root, "targets")), 0);
-        ck_assert_double_eq(number(member(member(root, "decisions"), "tok_s"), "n"), 0);
-        ck_assert_int_eq(opi__json_is_null(member(member(member(root, "decisions"), "tok_s"), "top1")), 1);
-        opi__json_free(root);
-    }
+    world w = small;
+    w.one_fold = 4;
+    opi__json *root = report(&w, (opi_evaluate_options){.threads = 2});
+    const opi__json *choice = member(member(root, "decisions"), "tok_s");
+    ck_assert_double_eq(number(member(root, "table"), "usable_rows"), ROWS);
+    ck_assert_uint_eq(opi__json_size(member(root, "targets")), 0);
+    ck_assert_double_eq(number(choice, "n"), 0);
+    ck_assert_int_eq(opi__json_is_null(member(choice, "top1")), 1);
+    opi__json_free(root);
 }
 END_TEST
 
@@ -196,10 +195,8 @@ START_TEST(mixes_are_one_cell)
 {
     world w = small;
     w.mix = 1;
-    opi__json *root = report(&w, (opi_evaluate_options){.threads = 2});
-    ck_assert_double_eq(number(target_of(root), "n"), ROWS);
-    opi__json_free(root);
-    root = report(&w, (opi_evaluate_options){.threads = 2, .by_mix = 1});
+    opi__json *root = report(&w, (opi_evaluate_options){.threads = 2, .by_mix = 1});
+    ck_assert_double_eq(number(member(root, "table"), "usable_rows"), ROWS);
     ck_assert_uint_eq(opi__json_size(member(root, "targets")), 0);
     ck_assert_str_eq(opi__json_string(member(root, "cells")), "by mix");
     opi__json_free(root);
