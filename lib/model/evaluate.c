@@ -78,9 +78,9 @@ static void predict_row(const evaluation *e, const opi_model *m, size_t i, int t
     h->y = e->d.y[t][i] + e->d.base[t][i];
     h->median = l.median;
     opi__conformal_bounds(score, n, .8, &a, &b);
-    h->q10 = l.median + a * l.below, h->q90 = l.median + b * l.above;
+    h->q10 = l.median + a * l.gap, h->q90 = l.median + b * l.gap;
     opi__conformal_bounds(score, n, e->level, &a, &b);
-    h->lo = l.median + a * l.below, h->hi = l.median + b * l.above;
+    h->lo = l.median + a * l.gap, h->hi = l.median + b * l.gap;
     h->status = v.status;
     h->in_range = all_known(m, t, code);
     h->nearest = NAN;
@@ -184,6 +184,7 @@ static int32_t prepare(evaluation *e, const opi_table *table, opi_error *err) {
     e->level = e->o.level == 0 ? .8 : e->o.level;
     if (!(e->level >= .5 && e->level <= .99))
         return opi__fail(err, OPI_E_RANGE, -1, "level = %.6g: must be from 0.5 to 0.99", e->level);
+    if (e->o.threads < 0) return opi__fail(err, OPI_E_RANGE, -1, "threads = %d: must be 0 or more", (int)e->o.threads);
     if (!opi__learner_find(e->o.learner))
         return opi__fail(err, OPI_E_UNKNOWN, -1, "learner \"%s\": there is no such learner; this library has \"boost\"",
                          e->o.learner);

@@ -20,14 +20,6 @@
 #define OPI__COMPILER "unknown"
 #endif
 
-#if defined(__clang__)
-#define OPI__COMPILER "clang " __clang_version__
-#elif defined(__GNUC__)
-#define OPI__COMPILER "gcc " __VERSION__
-#else
-#define OPI__COMPILER "unknown"
-#endif
-
 #define SCHEMA_VERSION 1
 #define MOST_THREADS 16
 

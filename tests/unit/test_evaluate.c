@@ -240,6 +240,7 @@ START_TEST(refused)
     } bad[] = {{{.struct_size = 0}, OPI_E_INVALID, "struct_size"},
                {{.struct_size = sizeof bad->o, .level = .3}, OPI_E_RANGE, "level = 0.3"},
                {{.struct_size = sizeof bad->o, .level = NAN}, OPI_E_RANGE, "level = nan"},
+               {{.struct_size = sizeof bad->o, .threads = -2}, OPI_E_RANGE, "threads = -2"},
                {{.struct_size = sizeof bad->o, .learner = "oracle"}, OPI_E_UNKNOWN, "oracle"}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         ck_assert_int_eq(opi_evaluate(ctx, table, &bad[i].o, &text, &err), bad[i].code);
