@@ -116,7 +116,8 @@ static void bases(const opi__physics *p, double *base) {
     base[OPI__T_TOK_J] = log(p->tokens_per_joule);
     base[OPI__T_COLD_START] = log(p->cold_start_s);
     base[OPI__T_KV_USAGE] = log(fmin(p->kv_pressure, 1));
-    base[OPI__T_SM_ACTIVITY] = base[OPI__T_TENSOR_ACTIVITY] = 0;
+    base[OPI__T_SM_ACTIVITY] = 0; /* busy all the time at the bound */
+    base[OPI__T_TENSOR_ACTIVITY] = log(fmin(p->flop_s / p->step_s, 1));
 }
 
 void opi__encode(const opi_config *c, opi__encoded *out) {

@@ -128,7 +128,7 @@ int32_t opi_roofline_of(const opi_config *config, opi_roofline *out, opi_error *
     r.ttft_ms = p.ttft_s * 1e3, r.itl_ms = p.step_s * 1e3, r.e2e_s = p.e2e_s;
     r.power_w = p.power_w, r.tokens_per_joule = p.tokens_per_joule, r.cold_start_s = p.cold_start_s;
     r.kv_usage = fmin(p.kv_pressure, 1);
-    r.sm_activity = fmin((p.step_s * p.output + p.prefill_s * p.batch) / (p.e2e_s * fmax(1, p.batch / p.running)), 1);
+    r.sm_activity = 1; /* busy all the time at the bound */
     r.tensor_activity = fmin(p.flop_s / p.step_s, 1);
     return opi__give(out, &r, sizeof r, "opi_roofline", err);
 }

@@ -2,8 +2,7 @@
 /* Split-conformal calibration by group (Mondrian) with a fall-back hierarchy; normalized conformalized quantile regression
  * (Romano, Patterson and Candes 2019; Vovk, Gammerman and Shafer 2005). Plain arrays.
  *
- * A score is signed and in units of the row's own gap: z = (y - q50) / (q90 - q50) above the median, (y - q50) / (q50 - q10)
- * below it. */
+ * A score is signed and in units of the row's own gap: z = (y - median) / gap. */
 #ifndef OPI_LEARN_CONFORMAL_H
 #define OPI_LEARN_CONFORMAL_H
 #include <stddef.h>

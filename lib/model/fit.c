@@ -21,7 +21,8 @@ static const int combination[][2] = {{OPI__C_GPU, OPI__C_PRECISION_CLASS},
                                      {OPI__C_FAMILY, -1}};
 _Static_assert(sizeof combination / sizeof *combination == OPI__NOVEL_KINDS, "work has an array a kind");
 
-/* One unit of parallel work. kind -1: all rows; 0: cells; 1 …: combination kind - 1. stage 1: heads. */
+/* One unit of parallel work. kind -1: all rows; 0: cells; 1 …: combination kind - 1; COARSE: cells in few folds. */
+#define COARSE (OPI__NOVEL_KINDS + 1)
 typedef struct job {
     int32_t target, kind, fold;
 } job;
@@ -33,7 +34,7 @@ typedef struct fitting {
     const opi__learner *learner;
     opi_model *m;
     opi__target_work work[OPI__T_COUNT];
-    job jobs[OPI__T_COUNT * (1 + OPI__MOST_CELL_FOLDS + OPI__NOVEL_KINDS * COMBINATION_FOLDS)];
+    job jobs[OPI__T_COUNT * (1 + OPI__MOST_CELL_FOLDS + OPI__NOVEL_KINDS * COMBINATION_FOLDS + OPI__COARSE_FOLDS)];
     size_t n_jobs, offset, total;
     atomic_size_t done;
     atomic_int canceled, status;
@@ -56,6 +57,7 @@ static void step(fitting *f, const char *stage) {
 static uint64_t fold_of(const fitting *f, const job *j, size_t i) {
     const int32_t *code = &f->d->code[i * OPI__CATEGORIES];
     if (j->kind == 0) return opi__cell_fold(f->d->cell[i], f->s->seed, f->work[j->target].n);
+    if (j->kind == COARSE) return opi__mix64(f->d->cell[i] ^ opi__mix64(f->s->seed + 3)) % OPI__COARSE_FOLDS;
     const int *pair = combination[j->kind - 1];
     uint64_t key = opi__pair(code[pair[0]], pair[1] < 0 ? 0 : code[pair[1]]);
     return opi__mix64(opi__mix64(key) + f->s->seed + (uint64_t)j->kind) % COMBINATION_FOLDS;
@@ -92,17 +94,19 @@ static size_t widest(const opi__dataset *d) {
 static void predict_held(fitting *f, const job *j, void *state, const uint32_t *keep, size_t kept, uint8_t *flags) {
     opi__target_work *w = &f->work[j->target];
     size_t stride = widest(f->d);
-    if (j->kind > 0) mark_seen(f, j, keep, kept, flags, stride);
+    int combined = j->kind > 0 && j->kind != COARSE;
+    if (combined) mark_seen(f, j, keep, kept, flags, stride);
     for (size_t i = 0; i < w->n; i++) {
         size_t row = w->row[i];
         const int32_t *code = &f->d->code[row * OPI__CATEGORIES];
         double mean, spread;
         int inside = 1;
         if (fold_of(f, j, row) != (uint64_t)j->fold) continue;
-        for (int k = 0; k < OPI__SEEN_KINDS && j->kind > 0; k++)
+        for (int k = 0; k < OPI__SEEN_KINDS && combined; k++)
             inside &= flags[(size_t)k * stride + (size_t)code[axis_required(j, k)]];
         f->learner->predict(state, &f->d->x[row * OPI__FEATURES], code, &mean, &spread);
         if (j->kind == 0) w->held[i] = mean, w->spread[i] = spread;
+        else if (j->kind == COARSE) w->coarse[i] = mean;
         else w->novel[j->kind - 1][i] = inside ? (f->d->y[j->target][row] - mean) / spread : NAN;
     }
 }
@@ -141,8 +145,11 @@ static void run_head(void *user, size_t at) {
     const job *j = &f->jobs[f->offset + at];
     opi__target_work *w = &f->work[j->target];
     if (stop(f)) return;
-    opi__boost_params p = {.loss = OPI__LOSS_QUANTILES, .trees = 120, .leaves = 8, .depth = 5, .rate = .06, .l2 = 5,
+    /* A head sees residuals of models that knew the rows it will be judged on: a large head would chase them (80 % intervals
+     * then cover 87 % of new cells), so small tables get a very small one. */
+    opi__boost_params p = {.loss = OPI__LOSS_QUANTILES, .trees = 30, .leaves = 4, .depth = 5, .rate = .08, .l2 = 5,
                            .min_weight = w->n < 500 ? 10 : 20, .row_share = .7, .column_share = .4, .seed = job_seed(f, j, 7)};
+    if (w->n >= 3000) p.trees = 120, p.leaves = 8, p.rate = .06;
     opi__forest head;
     uint32_t *keep = opi__alloc(f->ctx, w->n, sizeof *keep);
     int32_t status = keep ? OPI_OK : OPI_E_NOMEM;
@@ -185,9 +192,10 @@ static int32_t prepare(fitting *f, const uint32_t *row, size_t n) {
         if (!g->learned) continue;
         w->held = opi__alloc(f->ctx, w->n, sizeof *w->held);
         w->spread = opi__alloc(f->ctx, w->n, sizeof *w->spread);
+        w->coarse = opi__alloc(f->ctx, w->n, sizeof *w->coarse);
         w->head = opi__alloc(f->ctx, w->n, sizeof *w->head);
         w->z = opi__alloc(f->ctx, f->d->n, sizeof *w->z);
-        if (!w->held || !w->spread || !w->head || !w->z) return OPI_E_NOMEM;
+        if (!w->held || !w->spread || !w->coarse || !w->head || !w->z) return OPI_E_NOMEM;
         for (int k = 0; k < OPI__NOVEL_KINDS; k++) {
             if (!(w->novel[k] = opi__alloc(f->ctx, w->n, sizeof(double)))) return OPI_E_NOMEM;
             for (size_t i = 0; i < w->n; i++) w->novel[k][i] = NAN;
@@ -217,6 +225,7 @@ static void plan(fitting *f, int heads) {
         add_jobs(f, best, 0, opi__cell_folds(f->work[best].n));
         for (int k = 1; k <= OPI__NOVEL_KINDS && !heads; k++)
             add_jobs(f, best, k, COMBINATION_FOLDS);
+        if (!heads) add_jobs(f, best, COARSE, OPI__COARSE_FOLDS);
     }
 }
 
@@ -234,6 +243,7 @@ static void release(fitting *f) {
         opi__free(f->ctx, w->row);
         opi__free(f->ctx, w->held);
         opi__free(f->ctx, w->spread);
+        opi__free(f->ctx, w->coarse);
         opi__free(f->ctx, w->head);
         opi__free(f->ctx, w->z);
         for (int k = 0; k < OPI__NOVEL_KINDS; k++) opi__free(f->ctx, w->novel[k]);

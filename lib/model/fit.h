@@ -5,13 +5,15 @@
 #include "model/model.h"
 
 #define OPI__NOVEL_KINDS 4 /* kinds of combination held out, fit.c */
-#define OPI__MOST_CELL_FOLDS 20
+#define OPI__MOST_CELL_FOLDS 50
+#define OPI__COARSE_FOLDS 4
 
 /* Held-out results of one target. */
 typedef struct opi__target_work {
     uint32_t *row;             /* [n] dataset rows with this target */
     size_t n;
     double *held, *spread;     /* [n] location from the fold that held the row's cell out, and its spread */
+    double *coarse;            /* [n] the same location from OPI__COARSE_FOLDS folds, for the learning curve */
     double *novel[OPI__NOVEL_KINDS]; /* [n] standardized residual with the row's combination held out; NaN where that
                                         leaves the row outside */
     double *z;                 /* [dataset rows] standardized residual of the held-out location, for the head */

@@ -105,14 +105,18 @@ void opi__judge(const opi_model *m, int32_t target, const double *envelope, cons
     v->axis = opi__category_axis(OPI__C_MODEL);
 }
 
+/* One gap for both sides, the geometric mean: the two sides' estimates are noisy, and the groups' scores bring the asymmetry. */
+double opi__gap(const double *head) {
+    return exp(fmin((head[1] + head[2]) / 2, 20));
+}
+
 void opi__locate(const opi_model *m, int32_t target, const float *x, const int32_t *code, double base, opi__location *l) {
     const opi__target_model *g = &m->target[target];
     double mean, spread, head[3];
     m->learner->predict(g->state, x, code, &mean, &spread);
     opi__forest_eval(&g->head, x, head);
     l->median = base + mean + spread * g->head_share * head[0];
-    l->below = spread * exp(fmin(head[1], 20));
-    l->above = spread * exp(fmin(head[2], 20));
+    l->gap = spread * opi__gap(head);
 }
 
 uint64_t opi__group_key(int novelty, int level, const int32_t *code) {

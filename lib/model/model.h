@@ -28,8 +28,8 @@ typedef struct opi__target_model {
     uint32_t learned;          /* 0: answered from physics */
     uint32_t rows, cells, sources;
     void *state;               /* of the learner */
-    opi__forest head;          /* a, b, c on the standardized residual: a shifts the median, e^b and
-                                  e^c are the gaps below and above it */
+    opi__forest head;          /* a, b, c on the standardized residual: a shifts the median, e^b and e^c are the gaps
+                                  below and above it (opi__gap) */
     double head_share;         /* how much of a is believed, 0 to 1 */
     size_t n_groups, n_scores;
     opi__group *group;         /* ascending keys */
@@ -80,10 +80,11 @@ typedef struct opi__verdict {
 #define OPI__FAR 10. /* distance of a category never measured */
 void opi__judge(const opi_model *m, int32_t target, const double *envelope, const int32_t *code, opi__verdict *v);
 
-/* Location and gaps of the log value. */
+/* Location of the log value and the unit its scores are in. */
 typedef struct opi__location {
-    double median, below, above; /* log scale: q50, q50 - q10, q90 - q50 */
+    double median, gap; /* log scale */
 } opi__location;
+double opi__gap(const double *head); /* from the head's outputs */
 void opi__locate(const opi_model *m, int32_t target, const float *x, const int32_t *code, double base, opi__location *l);
 /* The calibration group that answers for this row: the finest level with enough scores. NULL when there is none at all. */
 const opi__group *opi__group_of(const opi__target_model *t, int novelty, const int32_t *code);

@@ -15,6 +15,17 @@ static const opi_prediction blank = {.p10 = NAN, .p50 = NAN, .p90 = NAN, .lo = N
                                      .ood_distance = NAN, .ood_axis = -1, .ood_axis2 = -1, .ood_value = NAN,
                                      .ood_lo = NAN, .ood_hi = NAN};
 
+/* Targets whose residual is nearly another's, best first; -1 = none. */
+static const int32_t kin_of[OPI__T_COUNT][2] = {
+    [OPI__T_OUT_TOK_S] = {OPI__T_TOTAL_TOK_S, OPI__T_REQ_S},  [OPI__T_TOTAL_TOK_S] = {OPI__T_OUT_TOK_S, OPI__T_REQ_S},
+    [OPI__T_REQ_S] = {OPI__T_OUT_TOK_S, OPI__T_TOTAL_TOK_S},  [OPI__T_TTFT_P50] = {OPI__T_TTFT_P95, -1},
+    [OPI__T_TTFT_P95] = {OPI__T_TTFT_P50, -1},                [OPI__T_ITL_P50] = {OPI__T_ITL_P95, OPI__T_E2E},
+    [OPI__T_ITL_P95] = {OPI__T_ITL_P50, OPI__T_E2E},          [OPI__T_E2E] = {OPI__T_ITL_P50, -1},
+    [OPI__T_POWER] = {-1, -1},                                [OPI__T_TOK_J] = {-1, -1},
+    [OPI__T_COLD_START] = {-1, -1},                           [OPI__T_KV_USAGE] = {-1, -1},
+    [OPI__T_SM_ACTIVITY] = {OPI__T_OUT_TOK_S, -1},                          [OPI__T_TENSOR_ACTIVITY] = {OPI__T_OUT_TOK_S, -1},
+};
+
 static double value_of(double log_value, double upper) {
     double v = exp(log_value);
     return v > upper ? upper : v;
@@ -24,16 +35,27 @@ static double value_of(double log_value, double upper) {
 static void bounds(const opi__location *l, const float *score, size_t n, double level, double upper, double *lo, double *hi) {
     double a, b;
     opi__conformal_bounds(score, n, level, &a, &b);
-    *lo = value_of(l->median + a * l->below, upper);
-    *hi = value_of(l->median + b * l->above, upper);
+    *lo = value_of(l->median + a * l->gap, upper);
+    *hi = value_of(l->median + b * l->gap, upper);
 }
 
 /* Which calibration answers: outside, the widest there is (and the status says not to trust it). */
 static int novelty_of(int32_t status) { return status == OPI_P_OK ? OPI__N_KNOWN : OPI__N_COMBINATION; }
 
-static void from_physics(const opi__question *q, int32_t target, double level, opi_prediction *out) {
+/* The bound, times what a learned target of the same kind makes of its own bound here (requests/s follow tokens/s, a 95th
+ * percentile its median, activity the share of the bound that is reached): so that figures beside each other do not contradict. */
+static void from_physics(const opi_model *m, const opi__question *q, int32_t target, double level, opi_prediction *out) {
+    double log_value = q->encoded.base[target];
+    const int32_t *kin = kin_of[target];
+    for (int i = 0; i < 2; i++) {
+        opi__location l;
+        if (kin[i] < 0 || !m->target[kin[i]].learned) continue;
+        opi__locate(m, kin[i], q->x, q->code, q->encoded.base[kin[i]], &l);
+        log_value += l.median - q->encoded.base[kin[i]];
+        break;
+    }
     out->status = OPI_P_UNCALIBRATED;
-    out->p50 = value_of(q->encoded.base[target], opi__targets[target].upper);
+    out->p50 = value_of(log_value, opi__targets[target].upper);
     out->level = level;
     if (isnan(out->p50)) out->status = OPI_P_ERROR;
 }
@@ -45,7 +67,7 @@ static void predict_target(const opi_model *m, const opi__question *q, int32_t t
     *out = blank;
     out->target = target;
     if (!g->learned) {
-        from_physics(q, target, level, out);
+        from_physics(m, q, target, level, out);
         return;
     }
     opi__judge(m, target, q->encoded.envelope, q->code, &v);
@@ -68,17 +90,21 @@ static void predict_target(const opi_model *m, const opi__question *q, int32_t t
 
 /* Whether the configuration cannot exist beyond doubt. The memory formula is good to a few percent, so a shortage below
  * CERTAIN of the device is not held against a question here (opi_advise is strict, it recommends launches). Servers refuse
- * requests beyond the LLM's context; batch benchmarks of bare kernels do run past it. */
+ * requests beyond the LLM's context, and degrees that do not divide; benchmarks of bare batches do run past both. */
 #define CERTAIN .1
+static int bare(const opi_config *c) {
+    return c->load_kind && (!strcmp(c->load_kind, "batch") || !strcmp(c->load_kind, "offline"));
+}
+
 static int context_exceeded(const opi_config *c) {
-    int bare = c->load_kind && (!strcmp(c->load_kind, "batch") || !strcmp(c->load_kind, "offline"));
-    return !bare && !opi__config_context_fits(c);
+    return !bare(c) && !opi__config_context_fits(c);
 }
 
 static int infeasible(const opi_config *c) {
     opi_memory memory = {.struct_size = sizeof memory};
     if (context_exceeded(c)) return 1;
     if (opi_memory_fit(c, &memory, NULL) || memory.fits) return 0;
+    if (memory.margin_gib >= 0) return !bare(c); /* the degrees do not divide */
     return !(memory.margin_gib > -CERTAIN * memory.total_gib);
 }
 
@@ -152,7 +178,7 @@ int32_t opi_predict_exceed(const opi_model *m, const opi_config *config, size_t 
     opi__judge(m, (int32_t)target, q.encoded.envelope, q.code, &v);
     opi__locate(m, (int32_t)target, q.x, q.code, q.encoded.base[target], &l);
     const opi__group *group = opi__group_of(g, novelty_of(v.status), q.code);
-    double e = log(limit) - l.median, z = e / (e < 0 ? l.below : l.above);
+    double z = (log(limit) - l.median) / l.gap;
     *probability = group ? opi__conformal_exceed(&g->score[group->first], group->count, z) : NAN;
     return OPI_OK;
 }
