@@ -76,7 +76,7 @@ int parse_number(const char *option, const char *text, double lo, int open, doub
 
 int parse_int(const char *option, const char *text, int64_t lo, int64_t hi, int64_t *out)
 {
-    double v;
+    double v = 0;
     int status = parse_number(option, text, (double)lo, 0, (double)hi, &v);
     if (status) {
         return status;

@@ -13,7 +13,7 @@
 #define MANY_ROWS 3000
 #define LEAST_CURVE .8
 
-uint32_t opi__cell_folds(size_t n) { return n < MANY_ROWS ? OPI__MOST_CELL_FOLDS : OPI__MOST_CELL_FOLDS / 2; }
+uint32_t opi__cell_folds(size_t n) { return n < MANY_ROWS ? OPI__MOST_CELL_FOLDS : 12; }
 
 uint32_t opi__cell_fold(uint64_t cell, uint64_t seed, size_t n) {
     return (uint32_t)(opi__mix64(cell ^ opi__mix64(seed + 1)) % opi__cell_folds(n));

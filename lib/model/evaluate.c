@@ -155,7 +155,8 @@ static int32_t flag_all(evaluation *e, const char *name, int axis, opi__json *in
 /* ---- */
 
 static int32_t write_report(evaluation *e, opi__json *root, opi_error *err) {
-    opi__json_add_int(root, "report_version", REPORT_VERSION);
+    opi__json_add_string(root, "schema", "omnipilot.evaluation");
+    opi__json_add_int(root, "version", REPORT_VERSION);
     opi__json_add_string(root, "library", opi_version());
     opi__json_add_string(root, "learner", opi__learner_find(e->o.learner)->name);
     opi__json_add_string(root, "cells", e->o.by_mix ? "by mix" : "full");

@@ -5,7 +5,7 @@
 #include "model/model.h"
 
 #define OPI__NOVEL_KINDS 4 /* kinds of combination held out, fit.c */
-#define OPI__MOST_CELL_FOLDS 50
+#define OPI__MOST_CELL_FOLDS 20
 #define OPI__COARSE_FOLDS 4
 
 /* Held-out results of one target. */

@@ -84,7 +84,9 @@ int32_t opi_model_inspect(const opi_model *m, opi_text **out, opi_error *err) {
     int32_t status = opi__json_parse(m->manifest, strlen(m->manifest), "manifest", &manifest, err);
     if (status) return status;
     opi__json *root = opi__json_new_object();
-    opi__json_add_int(root, "document_version", DOCUMENT_VERSION);
+    opi__json_add_string(root, "schema", "omnipilot.model");
+    opi__json_add_int(root, "version", DOCUMENT_VERSION);
+    opi__json_add_string(root, "library", opi_version());
     opi__json_add_string(root, "learner", m->learner->name);
     copy_json(root, "manifest", manifest);
     opi__json_free(manifest);

@@ -91,7 +91,7 @@ START_TEST(documented_keys)
     static const char *const groups[] = {"source", "gpu", "family", "engine"};
     static const char *const baselines[] = {"nearest_neighbor", "cheapest", "newest_most_gpus", "random"};
     const opi__json *t = target_of(honest);
-    ck_assert_double_eq(number(honest, "report_version"), 1);
+    ck_assert_double_eq(number(honest, "version"), 1);
     ck_assert_str_eq(opi__json_string(member(honest, "learner")), "boost");
     ck_assert_str_eq(opi__json_string(member(honest, "cells")), "full");
     ck_assert_double_eq(number(honest, "level"), .8);
