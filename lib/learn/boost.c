@@ -53,7 +53,8 @@ static size_t hist_doubles(const opi__boost_params *p, size_t n_features) {
 size_t opi__boost_workspace(const opi__boost_params *p, size_t n, size_t n_features) {
     size_t out = (size_t)outputs(p);
     return 2 * padded(n * out * sizeof(double)) + padded(n * sizeof(double)) + 3 * padded(n * sizeof(uint32_t)) +
-           padded(n_features * sizeof(uint16_t)) + padded(n_features * sizeof(uint32_t)) + padded(2 * (size_t)p->leaves * sizeof(part)) +
+           padded(n_features * sizeof(uint16_t)) + padded(n_features * sizeof(uint32_t)) +
+           padded(2 * (size_t)p->leaves * sizeof(part)) +
            padded(((size_t)p->leaves + 1) * hist_doubles(p, n_features) * sizeof(double)) + 64;
 }
 

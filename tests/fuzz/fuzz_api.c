@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A caller gone mad: the input is a sequence of API calls with arguments from palettes of sense and nonsense. After each call
- * the promises of the headers are checked: statuses, untouched outputs, ordered quantiles, probabilities. */
+/* A caller gone mad: the input is a sequence of API calls with arguments from palettes of sense and nonsense. After
+ * each call the promises of the headers are checked: statuses, untouched outputs, ordered quantiles, probabilities. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,8 +50,9 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 
 static double a_number(input *in)
 {
-    static const double palette[] = {0, 1, 8, 64, 100, 256, 1024, 4096, 131072, 1e6, 1e7, 1e9, 1e308, 1e-300, .5, .8, .9, .95,
-                                     .99, -1, -1e308, 16, 4, INFINITY, -INFINITY, NAN};
+    static const double palette[] = {0,   1,   8,      64,    100,    256,      1024,      4096, 131072,
+                                     1e6, 1e7, 1e9,    1e308, 1e-300, .5,       .8,        .9,   .95,
+                                     .99, -1,  -1e308, 16,    4,      INFINITY, -INFINITY, NAN};
     unsigned k = next(in);
     return k < 208 ? palette[k % 22] : palette[22 + k % 4];
 }
@@ -89,10 +90,12 @@ static void a_config(input *in, question *q)
         q->llm.params_b = a_number(in), q->llm.active_params_b = a_number(in), q->llm.kv_elems_per_token = a_number(in);
         q->llm.n_heads = an_integer(in), q->llm.n_kv_heads = an_integer(in), q->llm.n_layers = an_integer(in);
         q->llm.is_moe = an_integer(in), q->llm.n_experts = an_integer(in), q->llm.head_dim = an_integer(in);
-        q->llm.sliding_window = an_integer(in), q->llm.n_window_layers = an_integer(in), q->llm.hidden_size = an_integer(in);
+        q->llm.sliding_window = an_integer(in), q->llm.n_window_layers = an_integer(in),
+        q->llm.hidden_size = an_integer(in);
     }
     if (next(in) % 8 == 0)
-        q->gpu.mem_gb = a_number(in), q->gpu.mem_bw_gbs = a_number(in), q->gpu.tdp_w = a_number(in), q->gpu.link_gbs = a_number(in);
+        q->gpu.mem_gb = a_number(in), q->gpu.mem_bw_gbs = a_number(in), q->gpu.tdp_w = a_number(in),
+        q->gpu.link_gbs = a_number(in);
     q->config = (opi_config){.struct_size = sizeof q->config, .llm = &q->llm, .gpu = &q->gpu};
     q->config.n_gpus = an_integer(in), q->config.tp = an_integer(in), q->config.pp = an_integer(in);
     q->config.ep = an_integer(in), q->config.dp = an_integer(in);
@@ -139,7 +142,8 @@ static void call_predict(input *in)
     a_config(in, &q);
     const opi_model *m = a_model(in);
     const size_t targets[] = {next(in) % 16, next(in) % 14};
-    opi_predict_options o = {.struct_size = sizeof o, .level = a_number(in), .targets = targets, .n_targets = next(in) % 3};
+    opi_predict_options o = {
+        .struct_size = sizeof o, .level = a_number(in), .targets = targets, .n_targets = next(in) % 3};
     opi_prediction p[OPI__T_COUNT], before[OPI__T_COUNT];
     opi_error err = {0};
     char reason[64 + 256];
@@ -275,8 +279,12 @@ static void call_advise(input *in)
     opi_advice *advice = NULL;
     a_config(in, &q);
     const opi_model *m = a_model(in);
-    const opi_inventory inventory = {.struct_size = sizeof inventory, .count = an_integer(in), .per_node = an_integer(in),
-                                     .gpu = &q.gpu, .price_usd_h = a_number(in), .queue_s = a_number(in)};
+    const opi_inventory inventory = {.struct_size = sizeof inventory,
+                                     .count = an_integer(in),
+                                     .per_node = an_integer(in),
+                                     .gpu = &q.gpu,
+                                     .price_usd_h = a_number(in),
+                                     .queue_s = a_number(in)};
     const opi_slo slo = {.target = next(in) % 15, .limit = a_number(in)};
     const opi_advise_request r = {.struct_size = sizeof r, .llm = q.config.llm, .input_len = q.config.input_len,
                                   .output_len = q.config.output_len, .concurrency = q.config.concurrency,
@@ -318,8 +326,8 @@ static void call_model(input *in)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static void (*const calls[])(input *) = {call_predict, call_exceed, call_support, call_physics, call_advise, call_predict,
-                                             call_exceed,  call_model,  call_fit};
+    static void (*const calls[])(input *) = {call_predict, call_exceed, call_support, call_physics, call_advise,
+                                             call_predict, call_exceed, call_model,   call_fit};
     input in = {data, size};
     for (int n = 0; in.size > 0 && n < 8; n++)
         calls[next(&in) % (sizeof calls / sizeof *calls)](&in);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Model files, structure-aware: a complete small model is changed as the input says, size and checksum are made right again,
- * and what still loads is predicted with, explained, inspected and saved. The first byte 0xff: the input is the body itself. */
+/* Model files, structure-aware: a complete small model is changed as the input says, size and checksum are made
+ * right again, and what still loads is predicted with, explained, inspected and saved. The first byte 0xff: the
+ * input is the body itself. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A made-up but smooth world of measurements, for the suites that need a fitted model. Every number follows from the row's
- * position, so that a test knows what was measured where:
+/* A made-up but smooth world of measurements, for the suites that need a fitted model. Every number follows from
+ * the row's position, so that a test knows what was measured where:
  *
- *   3 LLMs x 4 loads x 3 lengths = 36 cells, each on up to 8 configurations of hardware (those that hold the LLM), all with
- *   vllm, a third of them with sglang too; fp8 only on H100; sglang never on L40S.
- *   throughput_out_tok_s and ttft_ms_p50 in every row, power on H100, cold_start_s in every 60th row (too few to learn). */
+ * 3 LLMs x 4 loads x 3 lengths = 36 cells, each on up to 8 configurations of hardware (those that hold the LLM),
+ * all with vllm, a third of them with sglang too; fp8 only on H100; sglang never on L40S. throughput_out_tok_s and
+ * ttft_ms_p50 in every row, power on H100, cold_start_s in every 60th row (too few to learn). */
 #ifndef TEST_MODEL_WORLD_H
 #define TEST_MODEL_WORLD_H
 #include <math.h>
@@ -56,7 +56,8 @@ static inline uint64_t world_cell(const world_row *r)
 /* About 3 % of noise that belongs to the row. */
 static inline double world_noise(const world_row *r, int target)
 {
-    uint64_t h = world_cell(r) ^ opi__mix64((uint64_t)(r->tp * 64 + r->gpu[0] * 8 + r->precision[0] + r->engine[0] * 4096 + target));
+    uint64_t h = world_cell(r) ^
+                 opi__mix64((uint64_t)(r->tp * 64 + r->gpu[0] * 8 + r->precision[0] + r->engine[0] * 4096 + target));
     return 1 + .06 * ((double)(opi__mix64(h) >> 11) * 0x1p-53 - .5);
 }
 
@@ -86,12 +87,14 @@ static inline size_t world_rows(const world *w, world_row *rows)
         for (int l = 0; l < 4; l++)
             for (int k = 0; k < 3; k++)
                 for (size_t h = 0, taken = 0; h < 8 && taken < (w->hardware ? w->hardware : 8); h++) {
-                    if (world_sizes[m] * (hardware[h].precision[0] == 'f' ? 1 : 2) > 0.8 * hardware[h].gb * hardware[h].tp)
+                    if (world_sizes[m] * (hardware[h].precision[0] == 'f' ? 1 : 2) >
+                        0.8 * hardware[h].gb * hardware[h].tp)
                         continue;
                     taken++;
                     for (int e = 0; e < (hardware[h].gpu[0] != 'L' && k == 1 ? 2 : 1); e++) {
-                        world_row r = {world_llms[m], hardware[h].gpu, e ? "sglang" : "vllm", hardware[h].precision,
-                                       hardware[h].tp, length[k][0], length[k][1], load[l], 0, 0, 0, 0, "fixed-made-up"};
+                        world_row r = {.llm = world_llms[m], .gpu = hardware[h].gpu, .engine = e ? "sglang" : "vllm",
+                                       .precision = hardware[h].precision, .tp = hardware[h].tp, .input = length[k][0],
+                                       .output = length[k][1], .concurrency = load[l], .workload = "fixed-made-up"};
                         for (int t = 0; w->one_fold && world_cell(&r) % 5 != (uint64_t)w->one_fold - 1; t++)
                             snprintf(r.workload, sizeof r.workload, "fixed-%d", t);
                         if (w->mix)
@@ -118,7 +121,8 @@ static inline size_t world_text(const world *w, char *buffer)
     opi__rng_seed(&rng, w->shuffle);
     if (w->shuffle)
         opi__rng_shuffle(&rng, label, n);
-    size_t at = (size_t)snprintf(buffer, WORLD_BYTES, "source,license,engine,model,precision,gpu,n_gpus,tp,input_len,output_len,"
+    size_t at = (size_t)snprintf(buffer, WORLD_BYTES,
+                                 "source,license,engine,model,precision,gpu,n_gpus,tp,input_len,output_len,"
                                  "concurrency,load_kind,workload,launch_ok,throughput_out_tok_s,ttft_ms_p50,"
                                  "power_w_per_gpu,cold_start_s\n");
     for (size_t i = 0; i < n; i++) {
@@ -128,8 +132,9 @@ static inline size_t world_text(const world *w, char *buffer)
             snprintf(ttft, sizeof ttft, "%.6g", m->ttft);
         if (w->targets > 2 && m->power_known)
             snprintf(power, sizeof power, "%.6g", m->power);
-        at += (size_t)snprintf(buffer + at, WORLD_BYTES - at, "made-up,CC0-1.0,%s,%s,%s,%s,%d,%d,%d,%d,%d,concurrency,%s,1,%.6g,%s,%s,%s\n",
-                               r->engine, r->llm, r->precision, r->gpu, r->tp, r->tp, r->input, r->output, r->concurrency,
+        at += (size_t)snprintf(buffer + at, WORLD_BYTES - at,
+                               "made-up,CC0-1.0,%s,%s,%s,%s,%d,%d,%d,%d,%d,concurrency,%s,1,%.6g,%s,%s,%s\n", r->engine,
+                               r->llm, r->precision, r->gpu, r->tp, r->tp, r->input, r->output, r->concurrency,
                                r->workload, m->tok_s, ttft, power, line[i] % 60 ? "" : "75");
     }
     return at;
@@ -144,16 +149,16 @@ static inline opi_table *world_table(opi_ctx *ctx, const world *w)
     return opi_table_parse(ctx, text, size, NULL, &table, NULL) == OPI_OK ? table : NULL;
 }
 
-/* A configuration of the world that was measured (the first LLM, H100, bf16, TP 1, 1024 + 256 tokens, 8 requests); gpu and
- * llm are filled in. */
+/* A configuration of the world that was measured (the first LLM, H100, bf16, TP 1, 1024 + 256 tokens, 8 requests);
+ * gpu and llm are filled in. */
 static inline opi_config world_config(opi_gpu *gpu, opi_llm *llm)
 {
     *gpu = (opi_gpu){.struct_size = sizeof *gpu};
     *llm = (opi_llm){.struct_size = sizeof *llm};
     if (opi_gpu_find("H100-80GB-SXM", gpu, NULL) != OPI_OK || opi_llm_find(WORLD_LLM, llm, NULL) != OPI_OK)
         return (opi_config){0};
-    return (opi_config){.struct_size = sizeof(opi_config), .n_gpus = 1, .tp = 1, .llm = llm, .gpu = gpu, .engine = "vllm",
-                        .precision = "bf16", .load_kind = "concurrency", .input_len = 1024, .output_len = 256,
-                        .concurrency = 8};
+    return (opi_config){.struct_size = sizeof(opi_config), .n_gpus = 1, .tp = 1, .llm = llm, .gpu = gpu,
+                        .engine = "vllm", .precision = "bf16", .load_kind = "concurrency", .input_len = 1024,
+                        .output_len = 256, .concurrency = 8};
 }
 #endif

@@ -75,7 +75,8 @@ static void run(const opi__boost_params *p, int weighted)
     float *scratch = malloc((f->n + 1) * sizeof *scratch);
     size_t used = f->used ? f->used : f->n, outputs = p->loss == OPI__LOSS_HUBER ? 1 : 3;
     size_t work = opi__boost_workspace(p, used, FEATURES);
-    size_t nodes = opi__boost_max_nodes(p) * sizeof(opi__node), leaves = opi__boost_max_leaves(p) * outputs * sizeof(float);
+    size_t nodes = opi__boost_max_nodes(p) * sizeof(opi__node),
+           leaves = opi__boost_max_leaves(p) * outputs * sizeof(float);
     unsigned char *workspace = malloc(work + guard), clean[64];
     drop();
     f->forest.root = malloc((p->trees + 1) * sizeof(uint32_t) + guard);
@@ -300,7 +301,8 @@ static void sample_surface(size_t n, double noise, uint64_t seed)
     opi__rng_seed(&rng, seed);
     f->n = 0;
     for (size_t i = 0; i < n; i++) {
-        double a = 4 * opi__rng_uniform(&rng) - 2, b = 4 * opi__rng_uniform(&rng) - 2, c = (double)opi__rng_below(&rng, 3);
+        double a = 4 * opi__rng_uniform(&rng) - 2, b = 4 * opi__rng_uniform(&rng) - 2,
+               c = (double)opi__rng_below(&rng, 3);
         put(a, b, c, surface(a, b, c) + noise * opi__rng_normal(&rng));
     }
 }

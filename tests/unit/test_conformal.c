@@ -109,7 +109,8 @@ START_TEST(bounds_hold_zero)
 }
 END_TEST
 
-/* Never a clipped level: finite exactly when (n + 1) level <= n, and then as many scores inside as the rank asks for. */
+/* Never a clipped level: finite exactly when (n + 1) level <= n, and then as many scores inside as the rank asks
+ * for. */
 START_TEST(infinite_when_too_few)
 {
     opi__rng rng;
@@ -146,7 +147,8 @@ START_TEST(bounds_grow_with_level)
             opi__conformal_bounds(v, n, level, &lo, &hi);
             ck_assert_msg(lo <= 0 && hi >= 0, "n %zu, level %g: %g to %g", n, level, lo, hi);
             ck_assert_msg(lo <= last_lo && hi >= last_hi && upper >= last_upper,
-                          "n %zu, level %g: %g to %g inside the narrower level's %g to %g", n, level, lo, hi, last_lo, last_hi);
+                          "n %zu, level %g: %g to %g inside the narrower level's %g to %g", n, level, lo, hi, last_lo,
+                          last_hi);
             last_lo = lo, last_hi = hi, last_upper = upper;
         }
     }
@@ -156,8 +158,8 @@ END_TEST
 #define SEEDS 40
 #define TRIALS 1500
 
-/* A new score, exchangeable with n others, lies inside with exactly the probability of the ranks. Over many seeds the hits
- * are binomial: each seed within 4.5 standard deviations, all together within 3.5. */
+/* A new score, exchangeable with n others, lies inside with exactly the probability of the ranks. Over many seeds
+ * the hits are binomial: each seed within 4.5 standard deviations, all together within 3.5. */
 static void coverage(size_t n, double level, double inside, double beyond)
 {
     float v[MOST];
@@ -175,7 +177,8 @@ static void coverage(size_t n, double level, double inside, double beyond)
             over += next <= opi__conformal_upper(v, n, level);
         }
         ck_assert_msg(fabs((double)in - TRIALS * inside) <= 4.5 * sqrt(TRIALS * inside * (1 - inside)),
-                      "n %zu, level %g, seed %d: %zu of %d inside, %g expected", n, level, (int)seed, in, TRIALS, inside);
+                      "n %zu, level %g, seed %d: %zu of %d inside, %g expected", n, level, (int)seed, in, TRIALS,
+                      inside);
         all_in += in;
         all_over += over;
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The byte form of a model: what is written reads back bit for bit, and no count or header can make a reader leave its block. */
+/* The byte form of a model: what is written reads back bit for bit, and no count or header can make a reader leave
+ * its block. */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
@@ -188,8 +189,8 @@ static opi__reader body(const void *bytes, size_t n)
 
 START_TEST(counts_beyond_the_block)
 {
-    static const uint64_t counts[] = {3, 4, 1ull << 29, 1ull << 32, 1ull << 60, 1ull << 61, (1ull << 61) + 1, 1ull << 63,
-                                      UINT64_MAX, UINT64_MAX - 7};
+    static const uint64_t counts[] = {
+        3, 4, 1ull << 29, 1ull << 32, 1ull << 60, 1ull << 61, (1ull << 61) + 1, 1ull << 63, UINT64_MAX, UINT64_MAX - 7};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         for (size_t size = 1; size <= 64; size *= 2) {
             uint64_t words[3] = {counts[i], 0, 0}; /* 16 bytes behind the count */
@@ -269,7 +270,8 @@ static uint32_t walk_forest(opi__reader *r)
     const uint32_t *root = opi__read_array(r, 4, 1, 99, &roots);
     opi__read_array(r, 8, 1, 9999, &nodes);
     opi__read_array(r, 4, 0, 9999, &leaves);
-    ck_assert(root && root[0] == 0 && root[roots - 1] == nodes && leaves % outputs == 0 && (leaves > 0) == (outputs > 1));
+    ck_assert(root && root[0] == 0 && root[roots - 1] == nodes && leaves % outputs == 0 &&
+              (leaves > 0) == (outputs > 1));
     return outputs;
 }
 

@@ -76,7 +76,8 @@ static watch watched;
 static void once(void)
 {
     ck_assert_int_eq(opi_ctx_create(NULL, &ctx, NULL), OPI_OK);
-    honest = report(&small, (opi_evaluate_options){.threads = 1, .leave_out = 1, .progress = watching, .progress_user = &watched});
+    honest = report(
+        &small, (opi_evaluate_options){.threads = 1, .leave_out = 1, .progress = watching, .progress_user = &watched});
 }
 
 static void done(void)
@@ -174,8 +175,8 @@ START_TEST(left_out_groups_are_flagged)
 }
 END_TEST
 
-/* Cells named so that the rule puts them all into one fold: training on the others is training on nothing, and held out there
- * is nothing else. A report that still scores a row does not follow the rule. */
+/* Cells named so that the rule puts them all into one fold: training on the others is training on nothing, and held
+ * out there is nothing else. A report that still scores a row does not follow the rule. */
 START_TEST(folds_are_the_rule)
 {
     world w = small;

@@ -21,7 +21,8 @@ static opi_error err;
 
 static opi_model *fit(const opi_table *t, uint64_t seed, int32_t threads)
 {
-    const opi_fit_options o = {.struct_size = sizeof o, .seed = seed, .threads = threads, .note = "made up", .date = "2026-01-02"};
+    const opi_fit_options o = {
+        .struct_size = sizeof o, .seed = seed, .threads = threads, .note = "made up", .date = "2026-01-02"};
     opi_model *m = NULL;
     ck_assert_msg(opi_model_fit(ctx, t, &o, &m, &err) == OPI_OK, "%s", err.message);
     return m;
@@ -186,7 +187,8 @@ START_TEST(inspect_says_what_it_knows)
     opi__json *root = inspected(fitted);
     const opi__json *targets = member(root, "targets"), *first = opi__json_at(targets, OPI__T_OUT_TOK_S);
     const opi__json *cold = opi__json_at(targets, OPI__T_COLD_START), *axes = member(first, "axes");
-    static const char *const axis[] = {"params_b", "active_params_b", "context", "concurrency", "kv_pressure", "tp", "weight_bits"};
+    static const char *const axis[] = {"params_b", "active_params_b", "context", "concurrency", "kv_pressure",
+                                       "tp",       "weight_bits"};
     static const double low[] = {8.03, 8.03, 256, 1, -1, 1, 16}, high[] = {70.6, 70.6, 3072, 128, -1, 8, 16};
     ck_assert_uint_eq(opi__json_size(targets), OPI__T_COUNT);
     ck_assert_str_eq(opi__json_string(member(first, "answered_by")), "learned");
@@ -220,11 +222,13 @@ static int learns(size_t n, size_t cells)
 {
     static char text[16384];
     opi_table *t = NULL;
-    size_t at = (size_t)snprintf(text, sizeof text, "source,model,gpu,n_gpus,tp,input_len,output_len,concurrency,load_kind,"
+    size_t at = (size_t)snprintf(text, sizeof text,
+                                 "source,model,gpu,n_gpus,tp,input_len,output_len,concurrency,load_kind,"
                                  "launch_ok,throughput_out_tok_s\n");
     for (size_t i = 0; i < n; i++)
-        at += (size_t)snprintf(text + at, sizeof text - at, "s," WORLD_LLM ",H100-80GB-SXM,%zu,%zu,128,128,%zu,concurrency,1,%zu\n",
-                               (size_t)1 << i / cells % 4, (size_t)1 << i / cells % 4, 1 + i % cells, 100 + 50 * (i % cells));
+        at += (size_t)snprintf(
+            text + at, sizeof text - at, "s," WORLD_LLM ",H100-80GB-SXM,%zu,%zu,128,128,%zu,concurrency,1,%zu\n",
+            (size_t)1 << i / cells % 4, (size_t)1 << i / cells % 4, 1 + i % cells, 100 + 50 * (i % cells));
     ck_assert_int_eq(opi_table_parse(ctx, text, at, NULL, &t, &err), OPI_OK);
     opi_model *m = fit(t, 1, 2);
     opi__json *root = inspected(m);
@@ -281,7 +285,8 @@ END_TEST
 
 START_TEST(no_usable_row)
 {
-    static const char text[] = "model,gpu,launch_ok,throughput_out_tok_s\n" WORLD_LLM ",H100-80GB-SXM,0,\n" WORLD_LLM ",no-such-gpu,1,5\n";
+    static const char text[] =
+        "model,gpu,launch_ok,throughput_out_tok_s\n" WORLD_LLM ",H100-80GB-SXM,0,\n" WORLD_LLM ",no-such-gpu,1,5\n";
     opi_table *t = NULL;
     opi_model *m = UNTOUCHED;
     ck_assert_int_eq(opi_table_parse(ctx, text, sizeof text - 1, NULL, &t, &err), OPI_OK);

@@ -124,9 +124,13 @@ static int load_status(const void *data, size_t size)
 
 START_TEST(foreign_files)
 {
-    static const char *const foreign[] = {
-        "", "\x7f" "ELF\2\1\1", "\x89PNG\r\n\x1a\n a picture of at least thirty-two bytes", "PK\3\4 an archive of at least thirty-two bytes",
-        "{\"learner\": \"boost\", \"manifest\": {\"seed\": 1}}", "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"};
+    static const char *const foreign[] = {"",
+                                          "\x7f"
+                                          "ELF\2\1\1",
+                                          "\x89PNG\r\n\x1a\n a picture of at least thirty-two bytes",
+                                          "PK\3\4 an archive of at least thirty-two bytes",
+                                          "{\"learner\": \"boost\", \"manifest\": {\"seed\": 1}}",
+                                          "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"};
     for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) {
         ck_assert_int_eq(load_status(foreign[i], strlen(foreign[i])), OPI_E_FORMAT);
         ck_assert_msg(strstr(err.message, "not a model") != NULL, "%s", err.message);
@@ -149,7 +153,8 @@ START_TEST(newer_files)
     ck_assert_int_eq(err.index, 8);
     ck_assert_msg(strstr(err.message, "model format 2") != NULL, "%s", err.message);
     free(copy);
-    for (uint32_t field = 0; field < 6; field++) { /* a learner, then each size of the schema, that this library has not */
+    for (uint32_t field = 0; field < 6;
+         field++) { /* a learner, then each size of the schema, that this library has not */
         const uint32_t shape[] = {OPI__T_COUNT, OPI__CATEGORIES, OPI__FEATURES, OPI__ENVELOPE, OPI__PAIR_KINDS};
         opi__writer w;
         opi_text *text = NULL;
@@ -232,8 +237,8 @@ static void use(const opi_model *m)
     opi_text_free(text);
 }
 
-/* As found on a bad disk: the checksum says no, whichever bit it is. Then as written by an enemy: with a checksum that fits,
- * the structure decides, and what it lets through can be used without harm. */
+/* As found on a bad disk: the checksum says no, whichever bit it is. Then as written by an enemy: with a checksum
+ * that fits, the structure decides, and what it lets through can be used without harm. */
 START_TEST(every_bit_flipped)
 {
     size_t size, refused = 0, accepted = 0;
@@ -320,7 +325,8 @@ START_TEST(every_field_is_checked)
         ck_assert_ptr_nonnull(m);
         damage(m, kind);
         opi_text *text = saved(m);
-        ck_assert_msg(load_status(opi_text_data(text), opi_text_size(text)) == OPI_E_FORMAT, "damage %d was accepted", kind);
+        ck_assert_msg(load_status(opi_text_data(text), opi_text_size(text)) == OPI_E_FORMAT, "damage %d was accepted",
+                      kind);
         opi_text_free(text);
         m->target[OPI__T_OUT_TOK_S].learned = 1;
         opi_model_free(m);
@@ -328,7 +334,8 @@ START_TEST(every_field_is_checked)
 }
 END_TEST
 
-/* A hostile count must not become an allocation: nothing larger than the file and a model's fixed parts is asked for. */
+/* A hostile count must not become an allocation: nothing larger than the file and a model's fixed parts is asked
+ * for. */
 static size_t largest;
 static void *metered(void *user, size_t size)
 {

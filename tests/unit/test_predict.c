@@ -41,7 +41,8 @@ static void release(void *user, void *memory)
 
 static void once(void)
 {
-    const opi_ctx_options counting = {.struct_size = sizeof counting, .allocator = {NULL, counted, counted_again, release}};
+    const opi_ctx_options counting = {.struct_size = sizeof counting,
+                                      .allocator = {NULL, counted, counted_again, release}};
     const opi_fit_options o = {.struct_size = sizeof o, .seed = 1};
     ck_assert_int_eq(opi_ctx_create(&counting, &ctx, NULL), OPI_OK);
     table = world_table(ctx, &made);
@@ -187,7 +188,8 @@ static void of_verdict(int verdict)
 }
 
 static const int verdicts[] = {OPI_P_OK, OPI_P_NEW_COMBINATION, OPI_P_OOD};
-static const size_t learned[] = {OPI__T_OUT_TOK_S, OPI__T_TTFT_P50, OPI__T_POWER}; /* the last on one GPU, by fewer rows */
+static const size_t learned[] = {OPI__T_OUT_TOK_S, OPI__T_TTFT_P50,
+                                 OPI__T_POWER}; /* the last on one GPU, by fewer rows */
 
 START_TEST(intervals_grow_with_level)
 {
@@ -202,8 +204,8 @@ START_TEST(intervals_grow_with_level)
                 ck_assert_double_eq(p.level, level > .99 ? .99 : level);
                 ck_assert(isfinite(p.p50) && p.p50 > 0 && isfinite(p.lo) && p.lo >= 0);
                 ck_assert(p.lo <= p.p50 && p.p50 <= p.hi && p.p10 <= p.p50 && p.p50 <= p.p90);
-                ck_assert_msg(p.lo <= last.lo && p.hi >= last.hi, "level %g: %g to %g, narrower than %g to %g", level, p.lo,
-                              p.hi, last.lo, last.hi);
+                ck_assert_msg(p.lo <= last.lo && p.hi >= last.hi, "level %g: %g to %g, narrower than %g to %g", level,
+                              p.lo, p.hi, last.lo, last.hi);
                 ck_assert(last.p50 == 0 || (p.p50 == last.p50 && p.p10 == last.p10 && p.p90 == last.p90));
                 /* Too few scores for the level: no bound at all. */
                 int enough = (p.calibration_rows + 1) * p.level <= p.calibration_rows + 1e-9;
@@ -335,11 +337,13 @@ START_TEST(shares_end_at_one)
     opi_table *full = NULL;
     opi_model *m = NULL;
     opi_prediction p;
-    size_t n = (size_t)snprintf(csv, sizeof csv, "source,model,engine,precision,gpu,n_gpus,tp,input_len,output_len,concurrency,"
+    size_t n = (size_t)snprintf(csv, sizeof csv,
+                                "source,model,engine,precision,gpu,n_gpus,tp,input_len,output_len,concurrency,"
                                 "load_kind,launch_ok,kv_cache_usage\n");
     for (int i = 0; i < 60; i++) /* half of them full, the others anything */
-        n += (size_t)snprintf(csv + n, sizeof csv - n, "s," WORLD_LLM ",vllm,bf16,H100-80GB-SXM,1,1,%d,256,8,concurrency,1,%g\n",
-                              1000 + i, i % 2 ? 1 : .2 + .01 * i);
+        n += (size_t)snprintf(csv + n, sizeof csv - n,
+                              "s," WORLD_LLM ",vllm,bf16,H100-80GB-SXM,1,1,%d,256,8,concurrency,1,%g\n", 1000 + i,
+                              i % 2 ? 1 : .2 + .01 * i);
     ck_assert_msg(opi_table_parse(ctx, csv, n, NULL, &full, &err) == OPI_OK, "%s", err.message);
     ck_assert_msg(opi_model_fit(ctx, full, &f, &m, &err) == OPI_OK, "%s", err.message);
     ck_assert_int_eq(opi_predict(m, &config, 1, &o, &p, sizeof p, NULL), OPI_OK);
@@ -477,7 +481,8 @@ START_TEST(border_of_each_axis)
                 opi__question q;
                 opi__verdict v;
                 opi__question_make(model, &config, &q);
-                double at = up ? g->range[e].hi + slacks * g->range[e].slack : g->range[e].lo - slacks * g->range[e].slack;
+                double at =
+                    up ? g->range[e].hi + slacks * g->range[e].slack : g->range[e].lo - slacks * g->range[e].slack;
                 q.encoded.envelope[e] = at;
                 opi__judge(model, OPI__T_OUT_TOK_S, q.encoded.envelope, q.code, &v);
                 ck_assert_int_eq(v.status, slacks < 1 ? OPI_P_OK : OPI_P_OOD);

@@ -123,8 +123,10 @@ START_TEST(options_by_size)
     ck_assert_double_eq(out[0].level, .9);
     newer.more[1] = 1;
     refused(model, &config, 1, &newer.known, sizeof *out, OPI_E_VERSION, "newer");
-    o = (opi_predict_options){.struct_size = offsetof(opi_predict_options, targets), .level = .6,
-                              .targets = (const size_t *)&config, .n_targets = 99}; /* behind the stated size: not read */
+    o = (opi_predict_options){.struct_size = offsetof(opi_predict_options, targets),
+                              .level = .6,
+                              .targets = (const size_t *)&config,
+                              .n_targets = 99}; /* behind the stated size: not read */
     ck_assert_int_eq(opi_predict(model, &config, 1, &o, out, sizeof *out, NULL), OPI_OK);
     ck_assert_double_eq(out[0].level, .6);
     ck_assert_int_eq(out[13].target, 13);
@@ -158,7 +160,8 @@ START_TEST(configurations_by_size)
     ck_assert_int_eq(opi_predict(model, &newer[0].known, 2, &o, got, sizeof *got, NULL), OPI_OK);
     ck_assert_mem_eq(got, want, sizeof want);
     memset(got, 0, sizeof got);
-    ck_assert_int_eq(opi_predict(model, (const opi_config *)(const void *)older, 2, &o, got, sizeof *got, NULL), OPI_OK);
+    ck_assert_int_eq(opi_predict(model, (const opi_config *)(const void *)older, 2, &o, got, sizeof *got, NULL),
+                     OPI_OK);
     ck_assert_mem_eq(got, want, sizeof want);
     newer[1].more[2] = 1; /* says something this library does not know */
     ck_assert_int_eq(opi_predict(model, &newer[0].known, 2, &o, got, sizeof *got, NULL), OPI_OK);
@@ -201,7 +204,8 @@ END_TEST
 static void no_numbers(const opi_prediction *p, int32_t status)
 {
     ck_assert_int_eq(p->status, status);
-    ck_assert(isnan(p->p10) && isnan(p->p50) && isnan(p->p90) && isnan(p->lo) && isnan(p->hi) && isnan(p->ood_distance));
+    ck_assert(isnan(p->p10) && isnan(p->p50) && isnan(p->p90) && isnan(p->lo) && isnan(p->hi) &&
+              isnan(p->ood_distance));
     ck_assert(p->ood_axis == -1 && p->ood_axis2 == -1 && p->calibration_rows == 0);
 }
 

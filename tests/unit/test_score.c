@@ -24,7 +24,8 @@ static void setup(void)
     memset(&data, 0, sizeof data);
     memset(held, 0, sizeof held);
     table = NULL;
-    length = (size_t)snprintf(text, sizeof text, "source,model,engine,gpu,n_gpus,tp,input_len,output_len,concurrency,load_kind,"
+    length = (size_t)snprintf(text, sizeof text,
+                              "source,model,engine,gpu,n_gpus,tp,input_len,output_len,concurrency,load_kind,"
                               "launch_ok,throughput_out_tok_s\n");
     into = opi__json_new_object();
 }
@@ -39,8 +40,9 @@ static void teardown(void)
 
 static void row(const char *source, const char *gpu, int n_gpus, int concurrency, double value)
 {
-    length += (size_t)snprintf(text + length, sizeof text - length, "%s," WORLD_LLM ",vllm,%s,%d,%d,100,100,%d,concurrency,1,%.6g\n",
-                               source, gpu, n_gpus, n_gpus, concurrency, value);
+    length += (size_t)snprintf(text + length, sizeof text - length,
+                               "%s," WORLD_LLM ",vllm,%s,%d,%d,100,100,%d,concurrency,1,%.6g\n", source, gpu, n_gpus,
+                               n_gpus, concurrency, value);
 }
 
 static void build(void)
@@ -49,8 +51,15 @@ static void build(void)
     ck_assert_msg(opi__dataset_build(ctx, table, 0, &data, &err) == OPI_OK, "%s", err.message);
     for (size_t i = 0; i < data.n; i++) {
         double y = log(table->rows[data.row[i]].value[OPI__T_OUT_TOK_S]);
-        held[i] = (opi__held){.y = y, .median = y, .q10 = y - 1, .q90 = y + 1, .lo = y - .5, .hi = y + .5, .nearest = NAN,
-                              .present = 1, .in_range = 1};
+        held[i] = (opi__held){.y = y,
+                              .median = y,
+                              .q10 = y - 1,
+                              .q90 = y + 1,
+                              .lo = y - .5,
+                              .hi = y + .5,
+                              .nearest = NAN,
+                              .present = 1,
+                              .in_range = 1};
     }
 }
 
@@ -63,7 +72,8 @@ static double number(const opi__json *o, const char *key)
 
 static void is(const opi__json *o, const char *key, double want)
 {
-    ck_assert_msg(fabs(number(o, key) - want) <= 1e-12 * (1 + fabs(want)), "%s = %.17g, not %.17g", key, number(o, key), want);
+    ck_assert_msg(fabs(number(o, key) - want) <= 1e-12 * (1 + fabs(want)), "%s = %.17g, not %.17g", key, number(o, key),
+                  want);
 }
 
 START_TEST(errors_by_hand)
@@ -126,13 +136,15 @@ START_TEST(groups)
         held[i].median = held[i].y + log(2);
     ck_assert_int_eq(opi__score_target(&data, held, into), OPI_OK);
     is(into, "n", 99);
-    const opi__json *all = opi__json_get(into, "groups"), *sources = opi__json_get(all, "source"), *one = opi__json_at(sources, 0);
+    const opi__json *all = opi__json_get(into, "groups"), *sources = opi__json_get(all, "source"),
+                    *one = opi__json_at(sources, 0);
     ck_assert_uint_eq(opi__json_size(sources), 1);
     ck_assert_str_eq(opi__json_string(opi__json_get(one, "name")), "large");
     is(one, "n", 50);
     is(one, "median_ape", 1);
     is(one, "coverage", 1);
-    ck_assert_str_eq(opi__json_string(opi__json_get(opi__json_at(opi__json_get(all, "gpu"), 0), "name")), "H100-80GB-SXM");
+    ck_assert_str_eq(opi__json_string(opi__json_get(opi__json_at(opi__json_get(all, "gpu"), 0), "name")),
+                     "H100-80GB-SXM");
     ck_assert_uint_eq(opi__json_size(opi__json_get(all, "gpu")), 1);
     is(opi__json_at(opi__json_get(all, "engine"), 0), "n", 99);
 }
@@ -171,8 +183,10 @@ START_TEST(one_choice_by_hand)
     is(baseline(u, "nearest_neighbor"), "regret", 0);
     is(baseline(u, "random"), "top1", 1. / 3);
     is(baseline(u, "random"), "regret", (10. + 0 + 120) / 160 / 3);
-    const opi__json *dollars = opi__json_get(into, "tok_s_per_usd"), *profit = opi__json_get(into, "2_usd_per_mtok_less_cost");
-    const double cost[] = {price("H100-80GB-SXM"), price("A100-80GB-SXM"), price("L40S-48GB")}, speed[] = {150, 160, 40};
+    const opi__json *dollars = opi__json_get(into, "tok_s_per_usd"),
+                    *profit = opi__json_get(into, "2_usd_per_mtok_less_cost");
+    const double cost[] = {price("H100-80GB-SXM"), price("A100-80GB-SXM"), price("L40S-48GB")},
+                 speed[] = {150, 160, 40};
     const double taken[] = {305, 160, 40}; /* as predicted */
     double best[2] = {-INFINITY, -INFINITY}, pick[2] = {-INFINITY, -INFINITY}, got[2] = {0, 0};
     for (int i = 0; i < 3; i++) {

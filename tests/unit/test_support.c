@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The dense form of a table, and what a model knows about where it was measured: verdicts and nearest cells. No learner is
- * fitted here. */
+/* The dense form of a table, and what a model knows about where it was measured: verdicts and nearest cells. No
+ * learner is fitted here. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +10,9 @@
 
 Suite *suite_support(void);
 
-#define HEADER "source,license,engine,engine_version,model,precision,gpu,n_gpus,tp,input_len,output_len,concurrency,load_kind," \
-               "request_rate,workload,launch_ok,throughput_out_tok_s,ttft_ms_p50\n"
+#define HEADER                                                                                                         \
+    "source,license,engine,engine_version,model,precision,gpu,n_gpus,tp,input_len,output_len,concurrency,load_kind,"   \
+    "request_rate,workload,launch_ok,throughput_out_tok_s,ttft_ms_p50\n"
 #define QWEN "Qwen/Qwen2.5-14B-Instruct"
 
 static opi_ctx *ctx;
@@ -197,7 +198,9 @@ START_TEST(left_out_categories_are_outside)
             }
             opi_model_free(m);
         }
-    ck_assert(asked > data.n * 5 / 4); /* every row by its GPU, and the smaller family (without the larger, too little is left) */
+    ck_assert(asked >
+              data.n * 5 /
+                  4); /* every row by its GPU, and the smaller family (without the larger, too little is left) */
 }
 END_TEST
 
@@ -234,16 +237,18 @@ START_TEST(held_out_cells_are_mostly_inside)
 }
 END_TEST
 
-/* One row in ten lies far away, all in one cell: held out, they would all be flagged, so the slack grows, but not past six
- * times its start: half as much again is outside on the paper's size and load axes. Steps of whole numbers keep theirs. */
+/* One row in ten lies far away, all in one cell: held out, they would all be flagged, so the slack grows, but not
+ * past six times its start: half as much again is outside on the paper's size and load axes. Steps of whole numbers
+ * keep theirs. */
 START_TEST(slack_has_an_end)
 {
     static const int axes[] = {OPI__E_PARAMS, OPI__E_ACTIVE, OPI__E_CONTEXT, OPI__E_CONCURRENCY};
     for (int i = 0; i < 110; i++) {
         char line[256];
         int far = i % 11 == 0, gpus = far ? 1 << i / 11 % 4 : 1 << i % 4;
-        snprintf(line, sizeof line, "a,CC0-1.0,vllm,1," WORLD_LLM ",bf16,H100-80GB-SXM,%d,%d,%d,16,%d,concurrency,,f,1,100,",
-                 gpus, gpus, far ? 100000 : 100 + i, far ? 1 : 1 + i % 3);
+        snprintf(line, sizeof line,
+                 "a,CC0-1.0,vllm,1," WORLD_LLM ",bf16,H100-80GB-SXM,%d,%d,%d,16,%d,concurrency,,f,1,100,", gpus, gpus,
+                 far ? 100000 : 100 + i, far ? 1 : 1 + i % 3);
         row(line);
     }
     build(0);
@@ -253,13 +258,14 @@ START_TEST(slack_has_an_end)
         ck_assert_double_eq_tol(r[axes[a]].slack, .3, 1e-12);
         ck_assert(opi__range_distance(&r[axes[a]], r[axes[a]].hi + log(1.5), OPI__FAR) > 1);
     }
-    ck_assert(opi__range_distance(&r[OPI__E_TP], 9, OPI__FAR) > 1 && opi__range_distance(&r[OPI__E_BITS], 15, OPI__FAR) > 1);
+    ck_assert(opi__range_distance(&r[OPI__E_TP], 9, OPI__FAR) > 1 &&
+              opi__range_distance(&r[OPI__E_BITS], 15, OPI__FAR) > 1);
     ck_assert_double_eq(r[OPI__E_TP].slack, .1);
 }
 END_TEST
 
-/* A family that was measured, though not for this target: a new combination when others of its attention kind were, else
- * outside. Each target has its own envelope. */
+/* A family that was measured, though not for this target: a new combination when others of its attention kind were,
+ * else outside. Each target has its own envelope. */
 START_TEST(family_measured_for_another_target)
 {
     static const struct {
@@ -271,9 +277,12 @@ START_TEST(family_measured_for_another_target)
         for (int i = 0; i < 60; i++) {
             char line[256];
             for (int with = 0; with < 3; with++) { /* throughput of Llama 8B and 70B, TTFT of all three */
-                const char *llm = with == 0 ? WORLD_LLM : with == 1 ? "meta-llama/Llama-3.1-70B-Instruct" : known[k].llm;
-                snprintf(line, sizeof line, "a,CC0-1.0,vllm,1,%s,bf16,H100-80GB-SXM,8,8,%d,128,8,concurrency,,f,1,%s,20",
-                         llm, 100 + i, with < 2 ? "100" : "");
+                const char *llm = with == 0   ? WORLD_LLM
+                                  : with == 1 ? "meta-llama/Llama-3.1-70B-Instruct"
+                                              : known[k].llm;
+                snprintf(line, sizeof line,
+                         "a,CC0-1.0,vllm,1,%s,bf16,H100-80GB-SXM,8,8,%d,128,8,concurrency,,f,1,%s,20", llm, 100 + i,
+                         with < 2 ? "100" : "");
                 row(line);
             }
         }

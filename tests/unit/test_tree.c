@@ -55,8 +55,16 @@ START_TEST(evaluates_vector_leaves)
     float leaf[] = {1, 2, 4, 8, 16, 32};
     opi__node two[] = {{0, 0, 2}, {1, 0, 0}, {0, 0, 0}};
     uint32_t start[] = {0, 3};
-    opi__forest f = {.n_trees = 1, .n_nodes = 3, .n_leaves = 2, .n_features = 1, .n_numbers = 1, .n_out = 3, .root = start,
-                     .node = two, .leaf = leaf, .base = {.5f, .25f, .125f}};
+    opi__forest f = {.n_trees = 1,
+                     .n_nodes = 3,
+                     .n_leaves = 2,
+                     .n_features = 1,
+                     .n_numbers = 1,
+                     .n_out = 3,
+                     .root = start,
+                     .node = two,
+                     .leaf = leaf,
+                     .base = {.5f, .25f, .125f}};
     float x = -1;
     double out[3];
     ck_assert_int_eq(opi__forest_check(&f), 1);
@@ -88,13 +96,31 @@ START_TEST(refuses_damage)
         size_t size;
         uint32_t value;
     } damage[] = {
-        {&forest.n_out, 2, 0},      {&forest.n_out, 2, 5},      {&forest.n_numbers, 2, 4}, {&forest.n_features, 2, 0x8000},
-        {&forest.n_features, 2, 2}, {&forest.n_nodes, 4, 7},    {&forest.n_nodes, 4, 9},   {&roots[0], 4, 1},
-        {&roots[1], 4, 0},          {&roots[1], 4, 8},          {&roots[1], 4, 4},         {&roots[1], 4, 9},
-        {&roots[2], 4, 7},          {&nodes[0].right, 2, 1},    {&nodes[0].right, 2, 5},   {&nodes[0].right, 2, 0xffff},
-        {&nodes[1].right, 2, 1},    {&nodes[4].right, 2, 2},    {&nodes[7].right, 2, 1},   {&nodes[5].right, 2, 3},
-        {&nodes[0].feature, 2, 3},  {&nodes[1].feature, 2, 3 | OPI__MISSING_LEFT},         {&nodes[5].feature, 2, 0x7fff},
-        {&nodes[0].value, 4, 0x7fc00000u /* NaN */},            {&nodes[2].value, 4, 0x7fc00000u},
+        {&forest.n_out, 2, 0},
+        {&forest.n_out, 2, 5},
+        {&forest.n_numbers, 2, 4},
+        {&forest.n_features, 2, 0x8000},
+        {&forest.n_features, 2, 2},
+        {&forest.n_nodes, 4, 7},
+        {&forest.n_nodes, 4, 9},
+        {&roots[0], 4, 1},
+        {&roots[1], 4, 0},
+        {&roots[1], 4, 8},
+        {&roots[1], 4, 4},
+        {&roots[1], 4, 9},
+        {&roots[2], 4, 7},
+        {&nodes[0].right, 2, 1},
+        {&nodes[0].right, 2, 5},
+        {&nodes[0].right, 2, 0xffff},
+        {&nodes[1].right, 2, 1},
+        {&nodes[4].right, 2, 2},
+        {&nodes[7].right, 2, 1},
+        {&nodes[5].right, 2, 3},
+        {&nodes[0].feature, 2, 3},
+        {&nodes[1].feature, 2, 3 | OPI__MISSING_LEFT},
+        {&nodes[5].feature, 2, 0x7fff},
+        {&nodes[0].value, 4, 0x7fc00000u /* NaN */},
+        {&nodes[2].value, 4, 0x7fc00000u},
         {&nodes[7].value, 4, 0x7f800000u /* infinite leaf */},
     };
     for (size_t i = 0; i < sizeof damage / sizeof *damage; i++) {
@@ -125,7 +151,8 @@ START_TEST(accepted_noise_is_safe)
             node[i].feature = (uint16_t)(opi__rng_below(&rng, 4) | (opi__rng_below(&rng, 2) ? OPI__MISSING_LEFT : 0));
             node[i].right = (uint16_t)(opi__rng_below(&rng, 2) ? 0 : opi__rng_below(&rng, 6));
         }
-        opi__forest f = {.n_trees = 1, .n_nodes = n, .n_features = 3, .n_numbers = 2, .n_out = 1, .root = start, .node = node};
+        opi__forest f = {
+            .n_trees = 1, .n_nodes = n, .n_features = 3, .n_numbers = 2, .n_out = 1, .root = start, .node = node};
         if (opi__forest_check(&f)) {
             accepted++;
             for (int k = 0; k < 3; k++)
@@ -191,7 +218,8 @@ START_TEST(degenerate_columns)
 }
 END_TEST
 
-/* A split "code <= b" of a fit and "value <= edge" of the evaluation must be the same question, for every row and bin. */
+/* A split "code <= b" of a fit and "value <= edge" of the evaluation must be the same question, for every row and
+ * bin. */
 static void check_numbers(const opi__bins *b, size_t k)
 {
     ck_assert(count[k] < OPI__BINS);

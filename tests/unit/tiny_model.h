@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A complete model of a few kilobytes, made in milliseconds: real dictionaries, envelope and learner state, but two trees a
- * forest, few scores and few anchors. For tests that damage every bit of a file. Needs model_world.h's table. */
+/* A complete model of a few kilobytes, made in milliseconds: real dictionaries, envelope and learner state, but two
+ * trees a forest, few scores and few anchors. For tests that damage every bit of a file. Needs model_world.h's
+ * table. */
 #ifndef TEST_TINY_MODEL_H
 #define TEST_TINY_MODEL_H
 #include "base/ctx.h"
