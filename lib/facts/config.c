@@ -4,19 +4,24 @@
 #include "base/take.h"
 #include <math.h>
 
-static int32_t number(const char *field, double v, double most, opi_error *err) {
+static int32_t number(const char *field, double v, double most, opi_error *err)
+{
     if (isnan(v) || v < 0 || v > most)
-        return opi__fail(err, OPI_E_RANGE, -1, "%s = %.6g: must be a number from 0 (not stated) to %.6g", field, v, most);
+        return opi__fail(err, OPI_E_RANGE, -1, "%s = %.6g: must be a number from 0 (not stated) to %.6g", field, v,
+                         most);
     return OPI_OK;
 }
 
-static int32_t integer(const char *field, int32_t v, opi_error *err) {
+static int32_t integer(const char *field, int32_t v, opi_error *err)
+{
     if (v < 0 || v > OPI__MOST_GPUS)
-        return opi__fail(err, OPI_E_RANGE, -1, "%s = %d: must be from 0 (not stated) to %d", field, (int)v, OPI__MOST_GPUS);
+        return opi__fail(err, OPI_E_RANGE, -1, "%s = %d: must be from 0 (not stated) to %d", field, (int)v,
+                         OPI__MOST_GPUS);
     return OPI_OK;
 }
 
-static int32_t degrees(const opi_config *c, opi_error *err) {
+static int32_t degrees(const opi_config *c, opi_error *err)
+{
     const struct {
         const char *name;
         int32_t value;
@@ -24,18 +29,22 @@ static int32_t degrees(const opi_config *c, opi_error *err) {
     int64_t product = 1;
     for (unsigned i = 0; i < sizeof field / sizeof *field; i++) {
         int32_t status = integer(field[i].name, field[i].value, err);
-        if (status) return status;
+        if (status)
+            return status;
     }
     product = (int64_t)(c->tp ? c->tp : 1) * (c->pp ? c->pp : 1);
     if (c->n_gpus && product > c->n_gpus)
-        return opi__fail(err, OPI_E_RANGE, -1, "tp %d x pp %d = %lld GPUs, more than n_gpus = %d", (int)c->tp, (int)c->pp,
-                         (long long)product, (int)c->n_gpus);
+        return opi__fail(err, OPI_E_RANGE, -1, "tp %d x pp %d = %lld GPUs, more than n_gpus = %d", (int)c->tp,
+                         (int)c->pp, (long long)product, (int)c->n_gpus);
     return OPI_OK;
 }
 
-static int32_t facts(const opi_config *c, opi_error *err) {
-    if (!c->llm) return opi__fail(err, OPI_E_INVALID, -1, "llm is NULL: name the LLM (opi_llm_find, opi_llm_from_config)");
-    if (!c->gpu) return opi__fail(err, OPI_E_INVALID, -1, "gpu is NULL: name the GPU (opi_gpu_find)");
+static int32_t facts(const opi_config *c, opi_error *err)
+{
+    if (!c->llm)
+        return opi__fail(err, OPI_E_INVALID, -1, "llm is NULL: name the LLM (opi_llm_find, opi_llm_from_config)");
+    if (!c->gpu)
+        return opi__fail(err, OPI_E_INVALID, -1, "gpu is NULL: name the GPU (opi_gpu_find)");
     if (c->llm->struct_size < sizeof(opi_llm) || c->gpu->struct_size < sizeof(opi_gpu))
         return opi__fail(err, OPI_E_INVALID, -1, "llm or gpu has struct_size %u: set it before filling the struct",
                          (unsigned)(c->llm->struct_size < sizeof(opi_llm) ? c->llm->struct_size : c->gpu->struct_size));
@@ -43,38 +52,56 @@ static int32_t facts(const opi_config *c, opi_error *err) {
         return opi__fail(err, OPI_E_RANGE, -1, "LLM %s: params_b = %.6g: must be above 0 and below 1e6", c->llm->name,
                          c->llm->params_b);
     if (!(c->gpu->mem_gb > 0))
-        return opi__fail(err, OPI_E_INVALID, -1, "GPU %s: its memory is not known, nothing can be computed", c->gpu->name);
+        return opi__fail(err, OPI_E_INVALID, -1, "GPU %s: its memory is not known, nothing can be computed",
+                         c->gpu->name);
     return OPI_OK;
 }
 
-int32_t opi__config_take_memory(const opi_config *in, opi_config *out, opi_error *err) {
+int32_t opi__config_take_memory(const opi_config *in, opi_config *out, opi_error *err)
+{
     opi_config c;
     int32_t status = opi__take(&c, sizeof c, in, "opi_config", err);
-    if (!status) status = facts(&c, err);
-    if (!status) status = degrees(&c, err);
-    if (!status) status = number("input_len", c.input_len, OPI__MOST_TOKENS, err);
-    if (!status) status = number("output_len", c.output_len, OPI__MOST_TOKENS, err);
-    if (!status) status = number("max_context", c.max_context, OPI__MOST_TOKENS, err);
-    if (!status) status = number("concurrency", c.concurrency, OPI__MOST_REQUESTS, err);
-    if (!status) status = number("request_rate", c.request_rate, OPI__MOST_REQUESTS, err);
-    if (!status) status = number("weight_bits", c.weight_bits, 64, err);
-    if (!status) status = number("kv_bits", c.kv_bits, 64, err);
-    if (!status) status = number("mem_util", c.mem_util, 1, err);
-    if (!status) *out = c;
+    if (!status)
+        status = facts(&c, err);
+    if (!status)
+        status = degrees(&c, err);
+    if (!status)
+        status = number("input_len", c.input_len, OPI__MOST_TOKENS, err);
+    if (!status)
+        status = number("output_len", c.output_len, OPI__MOST_TOKENS, err);
+    if (!status)
+        status = number("max_context", c.max_context, OPI__MOST_TOKENS, err);
+    if (!status)
+        status = number("concurrency", c.concurrency, OPI__MOST_REQUESTS, err);
+    if (!status)
+        status = number("request_rate", c.request_rate, OPI__MOST_REQUESTS, err);
+    if (!status)
+        status = number("weight_bits", c.weight_bits, 64, err);
+    if (!status)
+        status = number("kv_bits", c.kv_bits, 64, err);
+    if (!status)
+        status = number("mem_util", c.mem_util, 1, err);
+    if (!status)
+        *out = c;
     return status;
 }
 
-int32_t opi__config_take(const opi_config *in, opi_config *out, opi_error *err) {
+int32_t opi__config_take(const opi_config *in, opi_config *out, opi_error *err)
+{
     opi_config c;
     int32_t status = opi__config_take_memory(in, &c, err);
     if (!status && !(c.gpu->fp16_tflops > 0))
-        status = opi__fail(err, OPI_E_INVALID, -1, "GPU %s: its FLOP/s are not known, no time can be computed", c.gpu->name);
-    if (!status) *out = c;
+        status =
+            opi__fail(err, OPI_E_INVALID, -1, "GPU %s: its FLOP/s are not known, no time can be computed", c.gpu->name);
+    if (!status)
+        *out = c;
     return status;
 }
 
-int opi__config_context_fits(const opi_config *config) {
+int opi__config_context_fits(const opi_config *config)
+{
     double longest = config->max_context > 0 ? config->max_context : 0, need = config->input_len + config->output_len;
-    if (need > longest) longest = need;
+    if (need > longest)
+        longest = need;
     return config->llm->max_context <= 0 || longest <= config->llm->max_context;
 }

@@ -23,14 +23,24 @@ enum {
     OPI__CATEGORIES
 };
 /* Numeric axes of the support envelope, in the paper's order; all but tp and bits on a log scale. */
-enum { OPI__E_PARAMS, OPI__E_ACTIVE, OPI__E_CONTEXT, OPI__E_CONCURRENCY, OPI__E_KV, OPI__E_TP, OPI__E_BITS, OPI__ENVELOPE };
+enum {
+    OPI__E_PARAMS,
+    OPI__E_ACTIVE,
+    OPI__E_CONTEXT,
+    OPI__E_CONCURRENCY,
+    OPI__E_KV,
+    OPI__E_TP,
+    OPI__E_BITS,
+    OPI__ENVELOPE
+};
 
 typedef struct opi__encoded {
-    float number[OPI__NUMBERS];           /* NaN = not stated or not known */
-    const char *category[OPI__CATEGORIES]; /* "" = not stated; pointers into the configuration's own strings, or `shape` */
+    float number[OPI__NUMBERS]; /* NaN = not stated or not known */
+    const char
+        *category[OPI__CATEGORIES]; /* "" = not stated; pointers into the configuration's own strings, or `shape` */
     char shape[64];
-    double envelope[OPI__ENVELOPE];       /* raw units; NaN = not stated */
-    double base[OPI__T_COUNT];            /* log of the physics value each residual is taken from */
+    double envelope[OPI__ENVELOPE]; /* raw units; NaN = not stated */
+    double base[OPI__T_COUNT];      /* log of the physics value each residual is taken from */
 } opi__encoded;
 
 /* `config` has passed opi__config_take. No heap. */

@@ -3,35 +3,45 @@
 #include <math.h>
 #include <stdlib.h>
 
-static int ascending_order(const void *a, const void *b) {
+static int ascending_order(const void *a, const void *b)
+{
     float x = *(const float *)a, y = *(const float *)b;
     return (x > y) - (x < y);
 }
 
-void opi__conformal_sort(float *scores, size_t n) {
-    if (n) qsort(scores, n, sizeof *scores, ascending_order);
+void opi__conformal_sort(float *scores, size_t n)
+{
+    if (n)
+        qsort(scores, n, sizeof *scores, ascending_order);
 }
 
-double opi__conformal_upper(const float *ascending, size_t n, double level) {
+double opi__conformal_upper(const float *ascending, size_t n, double level)
+{
     /* A relative 1e-12 keeps (n + 1) * level from ceiling up where it is a whole number in exact arithmetic. */
     double rank = ceil((double)(n + 1) * level * (1 - 1e-12));
-    if (rank < 1) rank = 1;
+    if (rank < 1)
+        rank = 1;
     return rank > (double)n ? INFINITY : (double)ascending[(size_t)rank - 1];
 }
 
 /* The level-quantile of |z| of ascending signed scores, by merging the two tails from outside in. */
-static double symmetric(const float *z, size_t n, double level) {
+static double symmetric(const float *z, size_t n, double level)
+{
     double rank = ceil((double)(n + 1) * level * (1 - 1e-12));
-    if (rank > (double)n) return INFINITY;
+    if (rank > (double)n)
+        return INFINITY;
     size_t lo = 0, hi = n, skip = n - (size_t)rank; /* how many of the largest |z| lie beyond the bound */
     while (skip--) {
-        if (-z[lo] > z[hi - 1]) lo++;
-        else hi--;
+        if (-z[lo] > z[hi - 1])
+            lo++;
+        else
+            hi--;
     }
     return fmax(-z[lo], z[hi - 1]);
 }
 
-void opi__conformal_bounds(const float *ascending, size_t n, double level, double *lo, double *hi) {
+void opi__conformal_bounds(const float *ascending, size_t n, double level, double *lo, double *hi)
+{
     double tail = (1 - level) / 2, rank = floor((double)(n + 1) * tail * (1 + 1e-12));
     if (rank >= 1) {
         *lo = fmin((double)ascending[(size_t)rank - 1], 0);
@@ -43,12 +53,15 @@ void opi__conformal_bounds(const float *ascending, size_t n, double level, doubl
     *lo = -*hi;
 }
 
-double opi__conformal_exceed(const float *ascending, size_t n, double z) {
+double opi__conformal_exceed(const float *ascending, size_t n, double z)
+{
     size_t lo = 0, hi = n;
     while (lo < hi) {
         size_t mid = (lo + hi) / 2;
-        if ((double)ascending[mid] <= z) lo = mid + 1;
-        else hi = mid;
+        if ((double)ascending[mid] <= z)
+            lo = mid + 1;
+        else
+            hi = mid;
     }
     return ((double)(n - lo) + 1) / ((double)n + 1);
 }

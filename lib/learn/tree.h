@@ -17,8 +17,8 @@ typedef struct opi__node {
     uint16_t right;
 } opi__node;
 
-/* Prediction = base[o] + sum of the trees' leaves. With several outputs leaf i holds leaf[i * n_out + o]; with one the node
- * itself holds it and `leaf` is empty. */
+/* Prediction = base[o] + sum of the trees' leaves. With several outputs leaf i holds leaf[i * n_out + o]; with one
+ * the node itself holds it and `leaf` is empty. */
 typedef struct opi__forest {
     uint32_t n_trees, n_nodes, n_leaves;
     uint16_t n_features, n_numbers, n_out, reserved;
@@ -37,9 +37,9 @@ void opi__forest_eval(const opi__forest *f, const float *x, double *out);
 #define OPI__BINS 64
 typedef struct opi__bins {
     size_t n, n_features, n_numbers;
-    uint8_t *code;               /* n x n_features */
-    float (*edge)[OPI__BINS];    /* per feature: upper edge of bin b at [b - 1], or the category's code */
-    uint16_t *count;             /* per feature: bins beside the missing one */
+    uint8_t *code;            /* n x n_features */
+    float (*edge)[OPI__BINS]; /* per feature: upper edge of bin b at [b - 1], or the category's code */
+    uint16_t *count;          /* per feature: bins beside the missing one */
 } opi__bins;
 /* Fills caller-made arrays from x (n x n_features, row-major). scratch: n floats. */
 void opi__bins_build(opi__bins *b, const float *x, float *scratch);

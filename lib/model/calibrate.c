@@ -8,14 +8,19 @@
 #include <stdlib.h>
 
 #define MOST_SCORES 1500 /* a group keeps */
-/* Residuals of held-out cells come from models that miss a fold of the cells the final one has: few folds would calibrate for
- * a poorer model than the one shipped (intervals covered 89 % instead of 80 % with five). Small tables can afford more. */
-#define MANY_ROWS 3000
+/* Residuals of held-out cells come from models that miss a fold of the cells the final one has: few folds would
+ * calibrate for a poorer model than the one shipped (intervals covered 89 % instead of 80 % with five). Small tables
+ * can afford more. */
+#define MANY_ROWS   3000
 #define LEAST_CURVE .8
 
-uint32_t opi__cell_folds(size_t n) { return n < MANY_ROWS ? OPI__MOST_CELL_FOLDS : 12; }
+uint32_t opi__cell_folds(size_t n)
+{
+    return n < MANY_ROWS ? OPI__MOST_CELL_FOLDS : 12;
+}
 
-uint32_t opi__cell_fold(uint64_t cell, uint64_t seed, size_t n) {
+uint32_t opi__cell_fold(uint64_t cell, uint64_t seed, size_t n)
+{
     return (uint32_t)(opi__mix64(cell ^ opi__mix64(seed + 1)) % opi__cell_folds(n));
 }
 
@@ -24,17 +29,21 @@ typedef struct scored { /* key: opi__group_key */
     float score;
 } scored;
 
-static float score(double z, const double *head, double share) {
+static float score(double z, const double *head, double share)
+{
     return (float)((z - share * head[0]) / opi__gap(head));
 }
 
-static int by_key_and_score(const void *a, const void *b) {
+static int by_key_and_score(const void *a, const void *b)
+{
     const scored *x = a, *y = b;
-    if (x->key != y->key) return x->key < y->key ? -1 : 1;
+    if (x->key != y->key)
+        return x->key < y->key ? -1 : 1;
     return (x->score > y->score) - (x->score < y->score);
 }
 
-static size_t collect(const opi__dataset *d, const opi__target_work *w, double share, double curve, scored *out) {
+static size_t collect(const opi__dataset *d, const opi__target_work *w, double share, double curve, scored *out)
+{
     size_t n = 0;
     for (size_t i = 0; i < w->n; i++) {
         size_t row = w->row[i];
@@ -43,7 +52,8 @@ static size_t collect(const opi__dataset *d, const opi__target_work *w, double s
         for (int level = 0; level < OPI__GROUP_LEVELS; level++)
             out[n++] = (scored){opi__group_key(OPI__N_KNOWN, level, code), s * (float)curve};
         for (int k = 0; k < OPI__NOVEL_KINDS; k++) {
-            if (isnan(w->novel[k][i])) continue;
+            if (isnan(w->novel[k][i]))
+                continue;
             s = score(w->novel[k][i], w->head[i], share);
             for (int level = OPI__COMBINATION_LEVEL; level < OPI__GROUP_LEVELS; level++)
                 out[n++] = (scored){opi__group_key(OPI__N_COMBINATION, level, code), s};
@@ -53,81 +63,100 @@ static size_t collect(const opi__dataset *d, const opi__target_work *w, double s
 }
 
 /* A random subset of exchangeable scores calibrates as validly as all of them; a model need not carry thousands. */
-static size_t thin(scored *group, size_t n, uint64_t seed) {
+static size_t thin(scored *group, size_t n, uint64_t seed)
+{
     opi__rng rng;
     size_t kept = 0, want = n < MOST_SCORES ? n : MOST_SCORES;
     opi__rng_seed(&rng, seed ^ group[0].key);
     for (size_t k = 0; k < n; k++)
-        if (opi__rng_uniform(&rng) * (double)(n - k) < (double)(want - kept)) group[kept++] = group[k];
+        if (opi__rng_uniform(&rng) * (double)(n - k) < (double)(want - kept))
+            group[kept++] = group[k];
     return kept;
 }
 
 /* Keeps the groups that are large enough (the coarsest always). */
-static int32_t group(opi_ctx *ctx, opi__target_model *g, scored *all, size_t n, uint64_t seed) {
+static int32_t group(opi_ctx *ctx, opi__target_model *g, scored *all, size_t n, uint64_t seed)
+{
     qsort(all, n, sizeof *all, by_key_and_score);
     g->group = opi__alloc(ctx, n, sizeof *g->group);
     g->score = opi__alloc(ctx, n, sizeof *g->score);
-    if (!g->group || !g->score) return OPI_E_NOMEM;
+    if (!g->group || !g->score)
+        return OPI_E_NOMEM;
     for (size_t i = 0, end; i < n; i = end) {
-        for (end = i; end < n && all[end].key == all[i].key;) end++;
+        for (end = i; end < n && all[end].key == all[i].key;)
+            end++;
         int coarsest = (all[i].key >> 56 & 15) == OPI__GROUP_LEVELS - 1;
-        if (end - i < OPI__GROUP_LEAST && !coarsest) continue;
+        if (end - i < OPI__GROUP_LEAST && !coarsest)
+            continue;
         size_t kept = thin(&all[i], end - i, seed);
         g->group[g->n_groups++] = (opi__group){all[i].key, (uint32_t)g->n_scores, (uint32_t)kept};
-        for (size_t k = i; k < i + kept; k++) g->score[g->n_scores++] = all[k].score;
+        for (size_t k = i; k < i + kept; k++)
+            g->score[g->n_scores++] = all[k].score;
     }
     return OPI_OK;
 }
 
 /* How much of the head's shift of the median to believe: what lowers the absolute error of cells it did not see. */
-static double choose_share(const opi__target_work *w) {
+static double choose_share(const opi__target_work *w)
+{
     static const double choices[] = {0, .25, .5, .75, 1};
     double best = INFINITY, share = 0;
     for (size_t k = 0; k < sizeof choices / sizeof *choices; k++) {
         double sum = 0;
-        for (size_t i = 0; i < w->n; i++) sum += w->spread[i] * fabs(w->z[w->row[i]] - choices[k] * w->head[i][0]);
-        if (sum < best) best = sum, share = choices[k];
+        for (size_t i = 0; i < w->n; i++)
+            sum += w->spread[i] * fabs(w->z[w->row[i]] - choices[k] * w->head[i][0]);
+        if (sum < best)
+            best = sum, share = choices[k];
     }
     return share;
 }
 
-static int by_number(const void *a, const void *b) {
+static int by_number(const void *a, const void *b)
+{
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
 /* Size of held-out residuals where an 80 % interval ends. */
 static double typical_residual(const opi__dataset *d, int32_t target, const opi__target_work *w, const double *location,
-                               double *scratch) {
-    for (size_t i = 0; i < w->n; i++) scratch[i] = fabs(d->y[target][w->row[i]] - location[i]);
+                               double *scratch)
+{
+    for (size_t i = 0; i < w->n; i++)
+        scratch[i] = fabs(d->y[target][w->row[i]] - location[i]);
     qsort(scratch, w->n, sizeof *scratch, by_number);
     return scratch[w->n * 8 / 10];
 }
 
-/* The shipped model has seen all cells, those that gave the residuals all but a fold: its errors are smaller. How much follows
- * from the learning curve through two fold counts, residual ~ cells ^ -a. Never below LEAST_CURVE, never above 1. */
-static double learning_curve(const opi__dataset *d, int32_t target, const opi__target_work *w, double *scratch) {
+/* The shipped model has seen all cells, those that gave the residuals all but a fold: its errors are smaller. How
+ * much follows from the learning curve through two fold counts, residual ~ cells ^ -a. Never below LEAST_CURVE,
+ * never above 1. */
+static double learning_curve(const opi__dataset *d, int32_t target, const opi__target_work *w, double *scratch)
+{
     double fine = 1 - 1. / opi__cell_folds(w->n), coarse = 1 - 1. / OPI__COARSE_FOLDS;
-    double ratio = typical_residual(d, target, w, w->coarse, scratch) / typical_residual(d, target, w, w->held, scratch);
+    double ratio =
+        typical_residual(d, target, w, w->coarse, scratch) / typical_residual(d, target, w, w->held, scratch);
     double a = log(ratio) / log(fine / coarse);
     return a > 0 ? fmax(pow(fine, a), LEAST_CURVE) : 1;
 }
 
-int32_t opi__calibrate(opi_model *m, int32_t target, const opi__dataset *d, const opi__target_work *w, uint64_t seed) {
+int32_t opi__calibrate(opi_model *m, int32_t target, const opi__dataset *d, const opi__target_work *w, uint64_t seed)
+{
     opi__target_model *g = &m->target[target];
     scored *all = opi__alloc(m->ctx, w->n * OPI__GROUP_LEVELS * (1 + OPI__NOVEL_KINDS), sizeof *all);
     double *scratch = opi__alloc(m->ctx, w->n, sizeof *scratch);
     g->head_share = choose_share(w);
     double curve = scratch ? learning_curve(d, target, w, scratch) : 1;
     opi__free(m->ctx, scratch);
-    int32_t status = all && scratch ? group(m->ctx, g, all, collect(d, w, g->head_share, curve, all), seed) : OPI_E_NOMEM;
+    int32_t status =
+        all && scratch ? group(m->ctx, g, all, collect(d, w, g->head_share, curve, all), seed) : OPI_E_NOMEM;
     opi__free(m->ctx, all);
     return status;
 }
 
 /* Rows of one calibration group inside their 80 % interval when their own fold of cells gives it no scores. */
 static size_t covered(const opi__target_model *t, const opi__group *g, const opi__dataset *d, const opi__target_work *w,
-                      uint64_t seed, float *others) {
+                      uint64_t seed, float *others)
+{
     double share = t->head_share;
     int level = (int)(g->key >> 56 & 15);
     size_t inside = 0;
@@ -151,11 +180,13 @@ static size_t covered(const opi__target_model *t, const opi__group *g, const opi
     return inside;
 }
 
-int32_t opi__summarize(const opi_model *m, int32_t target, const opi__dataset *d, const opi__target_work *w, uint64_t seed,
-                       opi__fit_summary *out) {
+int32_t opi__summarize(const opi_model *m, int32_t target, const opi__dataset *d, const opi__target_work *w,
+                       uint64_t seed, opi__fit_summary *out)
+{
     const opi__target_model *g = &m->target[target];
     *out = (opi__fit_summary){NAN, NAN, NAN};
-    if (!g->learned) return OPI_OK;
+    if (!g->learned)
+        return OPI_OK;
     double *ape = opi__alloc(m->ctx, w->n, sizeof *ape), sum = 0;
     float *others = opi__alloc(m->ctx, w->n, sizeof *others);
     size_t inside = 0;
@@ -164,7 +195,8 @@ int32_t opi__summarize(const opi_model *m, int32_t target, const opi__dataset *d
         sum += ape[i];
     }
     for (size_t k = 0; k < g->n_groups && others; k++)
-        if (g->group[k].key >> 60 == OPI__N_KNOWN) inside += covered(g, &g->group[k], d, w, seed, others);
+        if (g->group[k].key >> 60 == OPI__N_KNOWN)
+            inside += covered(g, &g->group[k], d, w, seed, others);
     if (ape && others) {
         qsort(ape, w->n, sizeof *ape, by_number);
         *out = (opi__fit_summary){ape[w->n / 2], sum / (double)w->n, (double)inside / (double)w->n};

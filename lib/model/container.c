@@ -8,14 +8,16 @@ static const unsigned char magic[8] = {0x89, 'O', 'P', 'I', 'M', '\r', '\n', '\n
 #define CHECKED 32 /* the checksum covers what follows the header */
 
 /* Model files are little-endian and read in place; the library refuses to work elsewhere. */
-static int little_endian(void) {
+static int little_endian(void)
+{
     const uint32_t one = 1;
     unsigned char first;
     memcpy(&first, &one, 1);
     return first == 1;
 }
 
-void opi__write_start(opi__writer *w, opi_ctx *ctx) {
+void opi__write_start(opi__writer *w, opi_ctx *ctx)
+{
     opi__buf_init(&w->buf, ctx);
     opi__buf_put(&w->buf, magic, sizeof magic);
     opi__write_u32(w, OPI__FORMAT_VERSION);
@@ -24,32 +26,43 @@ void opi__write_start(opi__writer *w, opi_ctx *ctx) {
     opi__write_u64(w, 0);
 }
 
-static void align(opi__writer *w, size_t size) {
+static void align(opi__writer *w, size_t size)
+{
     static const char zero[8] = {0};
-    if (w->buf.len % size) opi__buf_put(&w->buf, zero, size - w->buf.len % size);
+    if (w->buf.len % size)
+        opi__buf_put(&w->buf, zero, size - w->buf.len % size);
 }
 
-void opi__write_u32(opi__writer *w, uint32_t v) {
+void opi__write_u32(opi__writer *w, uint32_t v)
+{
     align(w, 4);
     opi__buf_put(&w->buf, &v, 4);
 }
-void opi__write_u64(opi__writer *w, uint64_t v) {
+void opi__write_u64(opi__writer *w, uint64_t v)
+{
     align(w, 8);
     opi__buf_put(&w->buf, &v, 8);
 }
-void opi__write_f64(opi__writer *w, double v) {
+void opi__write_f64(opi__writer *w, double v)
+{
     align(w, 8);
     opi__buf_put(&w->buf, &v, 8);
 }
-void opi__write_text(opi__writer *w, const char *s) { opi__write_array(w, s, strlen(s) + 1, 1); }
+void opi__write_text(opi__writer *w, const char *s)
+{
+    opi__write_array(w, s, strlen(s) + 1, 1);
+}
 
-void opi__write_array(opi__writer *w, const void *data, size_t count, size_t size) {
+void opi__write_array(opi__writer *w, const void *data, size_t count, size_t size)
+{
     opi__write_u64(w, count);
     align(w, size > 8 ? 8 : size);
-    if (count) opi__buf_put(&w->buf, data, count * size);
+    if (count)
+        opi__buf_put(&w->buf, data, count * size);
 }
 
-int32_t opi__write_finish(opi__writer *w, opi_text **out, opi_error *err) {
+int32_t opi__write_finish(opi__writer *w, opi_text **out, opi_error *err)
+{
     uint64_t size = w->buf.len, sum;
     if (!little_endian()) {
         opi__buf_free(&w->buf);
@@ -63,21 +76,26 @@ int32_t opi__write_finish(opi__writer *w, opi_text **out, opi_error *err) {
     return opi__buf_text(&w->buf, out, err);
 }
 
-int32_t opi__read_start(opi__reader *r, const void *bytes, size_t size, opi_error *err) {
+int32_t opi__read_start(opi__reader *r, const void *bytes, size_t size, opi_error *err)
+{
     uint32_t version, reserved;
     uint64_t stated, sum;
-    if (!little_endian()) return opi__fail(err, OPI_E_UNSUPPORTED, -1, "model files need a little-endian machine");
+    if (!little_endian())
+        return opi__fail(err, OPI_E_UNSUPPORTED, -1, "model files need a little-endian machine");
     if (size < OPI__HEADER_BYTES)
         return opi__fail(err, OPI_E_FORMAT, (int64_t)size, "not a model: %zu bytes, a header alone has %d", size,
                          OPI__HEADER_BYTES);
-    if (memcmp(bytes, magic, sizeof magic)) return opi__fail(err, OPI_E_FORMAT, 0, "not a model: the first 8 bytes differ");
+    if (memcmp(bytes, magic, sizeof magic))
+        return opi__fail(err, OPI_E_FORMAT, 0, "not a model: the first 8 bytes differ");
     memcpy(&version, (const char *)bytes + 8, 4);
     memcpy(&reserved, (const char *)bytes + 12, 4);
     memcpy(&stated, (const char *)bytes + 16, 8);
     memcpy(&sum, (const char *)bytes + 24, 8);
     if (version == 0 || version > OPI__FORMAT_VERSION)
-        return opi__fail(err, OPI_E_VERSION, 8, "model format %u: this library reads 1 to %u", version, OPI__FORMAT_VERSION);
-    if (reserved) return opi__fail(err, OPI_E_FORMAT, 12, "damaged model: byte 12 is not zero");
+        return opi__fail(err, OPI_E_VERSION, 8, "model format %u: this library reads 1 to %u", version,
+                         OPI__FORMAT_VERSION);
+    if (reserved)
+        return opi__fail(err, OPI_E_FORMAT, 12, "damaged model: byte 12 is not zero");
     if (stated != size)
         return opi__fail(err, OPI_E_FORMAT, 16, "damaged model: %zu bytes here, %llu expected", size,
                          (unsigned long long)stated);
@@ -90,7 +108,8 @@ int32_t opi__read_start(opi__reader *r, const void *bytes, size_t size, opi_erro
     return OPI_OK;
 }
 
-static const void *take(opi__reader *r, size_t alignment, size_t bytes) {
+static const void *take(opi__reader *r, size_t alignment, size_t bytes)
+{
     size_t at = (r->at + alignment - 1) / alignment * alignment;
     if (r->failed || at > r->size || bytes > r->size - at) {
         r->failed = 1;
@@ -100,33 +119,42 @@ static const void *take(opi__reader *r, size_t alignment, size_t bytes) {
     return r->bytes + at;
 }
 
-uint32_t opi__read_u32(opi__reader *r) {
+uint32_t opi__read_u32(opi__reader *r)
+{
     uint32_t v = 0;
     const void *p = take(r, 4, 4);
-    if (p) memcpy(&v, p, 4);
+    if (p)
+        memcpy(&v, p, 4);
     return v;
 }
-uint64_t opi__read_u64(opi__reader *r) {
+uint64_t opi__read_u64(opi__reader *r)
+{
     uint64_t v = 0;
     const void *p = take(r, 8, 8);
-    if (p) memcpy(&v, p, 8);
+    if (p)
+        memcpy(&v, p, 8);
     return v;
 }
-double opi__read_f64(opi__reader *r) {
+double opi__read_f64(opi__reader *r)
+{
     double v = 0;
     const void *p = take(r, 8, 8);
-    if (p) memcpy(&v, p, 8);
+    if (p)
+        memcpy(&v, p, 8);
     return v;
 }
 
-const char *opi__read_text(opi__reader *r) {
+const char *opi__read_text(opi__reader *r)
+{
     size_t n;
     const char *s = opi__read_array(r, 1, 1, SIZE_MAX, &n);
-    if (s && (s[n - 1] || strlen(s) + 1 != n)) r->failed = 1;
+    if (s && (s[n - 1] || strlen(s) + 1 != n))
+        r->failed = 1;
     return s && !r->failed ? s : "";
 }
 
-const void *opi__read_array(opi__reader *r, size_t size, size_t least, size_t most, size_t *count) {
+const void *opi__read_array(opi__reader *r, size_t size, size_t least, size_t most, size_t *count)
+{
     uint64_t n = opi__read_u64(r);
     *count = 0;
     if (r->failed || n < least || n > most || n > r->size / size) {
@@ -134,10 +162,12 @@ const void *opi__read_array(opi__reader *r, size_t size, size_t least, size_t mo
         return NULL;
     }
     const void *p = take(r, size > 8 ? 8 : size, (size_t)n * size);
-    if (p) *count = (size_t)n;
+    if (p)
+        *count = (size_t)n;
     return n ? p : NULL;
 }
 
-int32_t opi__read_error(const opi__reader *r, opi_error *err) {
+int32_t opi__read_error(const opi__reader *r, opi_error *err)
+{
     return opi__fail(err, OPI_E_FORMAT, (int64_t)r->at, "damaged model: a field near byte %zu is out of bounds", r->at);
 }

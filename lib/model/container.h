@@ -10,7 +10,7 @@
 #include "base/text.h"
 
 #define OPI__FORMAT_VERSION 1u
-#define OPI__HEADER_BYTES 32
+#define OPI__HEADER_BYTES   32
 
 typedef struct opi__writer {
     opi__buf buf;

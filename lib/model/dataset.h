@@ -18,16 +18,16 @@ int32_t opi__names_find(const opi__names *names, const char *name); /* -1 when n
 typedef struct opi__dataset {
     opi_ctx *ctx;
     const opi_table *table;
-    size_t n;                 /* usable rows (launched, facts complete) */
-    opi__arena arena;         /* the names */
-    uint32_t *row;            /* [n] of the table */
+    size_t n;         /* usable rows (launched, facts complete) */
+    opi__arena arena; /* the names */
+    uint32_t *row;    /* [n] of the table */
     opi__names names[OPI__CATEGORIES];
-    float *x;                 /* n x OPI__FEATURES: numbers, then codes of the tree categories */
-    int32_t *code;            /* n x OPI__CATEGORIES */
-    double *envelope[OPI__ENVELOPE]; /* [n] each, on the envelope's scale */
+    float *x;                                     /* n x OPI__FEATURES: numbers, then codes of the tree categories */
+    int32_t *code;                                /* n x OPI__CATEGORIES */
+    double *envelope[OPI__ENVELOPE];              /* [n] each, on the envelope's scale */
     double *base[OPI__T_COUNT], *y[OPI__T_COUNT]; /* [n] each: log physics, log(value) - base; NaN = not measured */
-    uint64_t *cell;           /* [n] FNV of the cell */
-    int32_t *source;          /* [n] code of the campaign */
+    uint64_t *cell;                               /* [n] FNV of the cell */
+    int32_t *source;                              /* [n] code of the campaign */
     opi__names sources;
     opi__bins bins;
 } opi__dataset;

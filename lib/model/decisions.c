@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Choices among measured configurations of one cell: what the model's median would pick, against simple rules. Repeats of a
- * configuration count as their median, ties as their mean. */
+/* Choices among measured configurations of one cell: what the model's median would pick, against simple rules.
+ * Repeats of a configuration count as their median, ties as their mean. */
 #include "base/mem.h"
 #include "model/score.h"
 #include <math.h>
@@ -8,7 +8,8 @@
 #include <string.h>
 
 #define LEAST_OPTIONS 3
-#define UNPRICED_USD_H 2. /* per GPU hour where no cited price exists; only for comparing with other scores of these rows */
+#define UNPRICED_USD_H                                                                                                 \
+    2. /* per GPU hour where no cited price exists; only for comparing with other scores of these rows */
 #define VALUE_USD_MTOK 2.
 
 enum { U_TOK_S, U_TOK_USD, U_PROFIT, UTILITIES };
@@ -22,43 +23,58 @@ typedef struct option {
     double cost, newest;               /* $/h; year and GPUs */
 } option;
 
-static int by_option(const void *a, const void *b) {
+static int by_option(const void *a, const void *b)
+{
     const option *x = a, *y = b;
-    if (x->decision != y->decision) return x->decision < y->decision ? -1 : 1;
-    if (x->hardware != y->hardware) return x->hardware < y->hardware ? -1 : 1;
+    if (x->decision != y->decision)
+        return x->decision < y->decision ? -1 : 1;
+    if (x->hardware != y->hardware)
+        return x->hardware < y->hardware ? -1 : 1;
     return 0;
 }
 
-static int ascending(const void *a, const void *b) {
+static int ascending(const void *a, const void *b)
+{
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
-static double price(const opi_gpu *g) {
-    if (g->price_rental_usd_h > 0) return g->price_rental_usd_h;
+static double price(const opi_gpu *g)
+{
+    if (g->price_rental_usd_h > 0)
+        return g->price_rental_usd_h;
     return g->price_ondemand_usd_h > 0 ? g->price_ondemand_usd_h : UNPRICED_USD_H;
 }
 
-static double median_of(const option *o, size_t n, size_t offset, double *scratch) {
-    for (size_t i = 0; i < n; i++) memcpy(&scratch[i], (const char *)&o[i] + offset, sizeof(double));
+static double median_of(const option *o, size_t n, size_t offset, double *scratch)
+{
+    for (size_t i = 0; i < n; i++)
+        memcpy(&scratch[i], (const char *)&o[i] + offset, sizeof(double));
     qsort(scratch, n, sizeof *scratch, ascending);
     return n % 2 ? scratch[n / 2] : (scratch[n / 2 - 1] + scratch[n / 2]) / 2;
 }
 
 /* Sorted options with repeats merged. */
-static size_t options_of(const opi__dataset *d, const opi__held *held, option *o, double *scratch) {
+static size_t options_of(const opi__dataset *d, const opi__held *held, option *o, double *scratch)
+{
     size_t n = 0, kept = 0;
     for (size_t i = 0; i < d->n; i++) {
         const opi__row *r = &d->table->rows[d->row[i]];
         double gpus = r->config.n_gpus > 0 ? r->config.n_gpus : 1;
-        if (!held[i].present) continue;
-        o[n++] = (option){r->decision, r->hardware, exp(held[i].y), exp(held[i].median),
-                          isnan(held[i].nearest) ? 0 : exp(held[i].nearest), price(r->config.gpu) * gpus,
+        if (!held[i].present)
+            continue;
+        o[n++] = (option){r->decision,
+                          r->hardware,
+                          exp(held[i].y),
+                          exp(held[i].median),
+                          isnan(held[i].nearest) ? 0 : exp(held[i].nearest),
+                          price(r->config.gpu) * gpus,
                           r->config.gpu->year * 1000. + gpus};
     }
     qsort(o, n, sizeof *o, by_option);
     for (size_t i = 0, end; i < n; i = end) {
-        for (end = i; end < n && !by_option(&o[i], &o[end]);) end++;
+        for (end = i; end < n && !by_option(&o[i], &o[end]);)
+            end++;
         option merged = o[i];
         merged.actual = median_of(&o[i], end - i, offsetof(option, actual), scratch);
         merged.predicted = median_of(&o[i], end - i, offsetof(option, predicted), scratch);
@@ -68,18 +84,26 @@ static size_t options_of(const opi__dataset *d, const opi__held *held, option *o
     return kept;
 }
 
-static double utility(int kind, double tok_s, double cost) {
-    if (kind == U_TOK_S) return tok_s;
+static double utility(int kind, double tok_s, double cost)
+{
+    if (kind == U_TOK_S)
+        return tok_s;
     return kind == U_TOK_USD ? tok_s / cost : VALUE_USD_MTOK * tok_s * 3600 / 1e6 - cost;
 }
 
-static double preference(int picker, int kind, const option *o) {
+static double preference(int picker, int kind, const option *o)
+{
     switch (picker) {
-    case P_MODEL: return utility(kind, o->predicted, o->cost);
-    case P_NEAREST: return utility(kind, o->nearest, o->cost);
-    case P_CHEAPEST: return -o->cost;
-    case P_NEWEST: return o->newest;
-    default: return 0;
+    case P_MODEL:
+        return utility(kind, o->predicted, o->cost);
+    case P_NEAREST:
+        return utility(kind, o->nearest, o->cost);
+    case P_CHEAPEST:
+        return -o->cost;
+    case P_NEWEST:
+        return o->newest;
+    default:
+        return 0;
     }
 }
 
@@ -87,7 +111,8 @@ typedef struct sums {
     double top1, regret;
 } sums;
 
-static sums judge_choice(const option *o, size_t n, int picker, int kind) {
+static sums judge_choice(const option *o, size_t n, int picker, int kind)
+{
     double top = -INFINITY, most = -INFINITY, taken = 0;
     sums s = {0, 0};
     for (size_t i = 0; i < n; i++) {
@@ -96,7 +121,8 @@ static sums judge_choice(const option *o, size_t n, int picker, int kind) {
     }
     for (size_t i = 0; i < n; i++) {
         double gap = top - utility(kind, o[i].actual, o[i].cost), scale = fmax(fabs(top), 1e-12);
-        if (preference(picker, kind, &o[i]) < most - 1e-9 * fabs(most)) continue;
+        if (preference(picker, kind, &o[i]) < most - 1e-9 * fabs(most))
+            continue;
         s.top1 += gap <= 1e-9 * scale;
         s.regret += gap / scale;
         taken++;
@@ -106,7 +132,8 @@ static sums judge_choice(const option *o, size_t n, int picker, int kind) {
     return s;
 }
 
-int32_t opi__score_decisions(const opi__dataset *d, const opi__held *held, opi__json *into) {
+int32_t opi__score_decisions(const opi__dataset *d, const opi__held *held, opi__json *into)
+{
     option *o = opi__alloc(d->ctx, d->n, sizeof *o);
     double *scratch = opi__alloc(d->ctx, d->n, sizeof *scratch);
     int32_t status = o && scratch ? OPI_OK : OPI_E_NOMEM;
@@ -115,8 +142,10 @@ int32_t opi__score_decisions(const opi__dataset *d, const opi__held *held, opi__
         sums total[PICKERS] = {{0, 0}};
         double decisions = 0;
         for (size_t i = 0, end; i < n; i = end) {
-            for (end = i; end < n && o[end].decision == o[i].decision;) end++;
-            if (end - i < LEAST_OPTIONS) continue;
+            for (end = i; end < n && o[end].decision == o[i].decision;)
+                end++;
+            if (end - i < LEAST_OPTIONS)
+                continue;
             decisions++;
             for (int p = 0; p < PICKERS; p++) {
                 sums s = judge_choice(&o[i], end - i, p, kind);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fitting: locations on all rows, on all but a fold of cells, and on all but a fold of each kind of combination; the quantile
- * head on the residuals of held-out cells; conformal scores by group from heads that did not see the row's cell either. */
+/* Fitting: locations on all rows, on all but a fold of cells, and on all but a fold of each kind of combination; the
+ * quantile head on the residuals of held-out cells; conformal scores by group from heads that did not see the row's
+ * cell either. */
 #include "model/fit.h"
 #include "base/ctx.h"
 #include "base/mem.h"
@@ -15,10 +16,8 @@
 #define COMBINATION_FOLDS 3
 /* Kinds of held-out combination: a pair of categories, or one category whole (-1): the LLM, and the family, whose place
  * the attention kind then takes (model.c, judge_categories). */
-static const int combination[][2] = {{OPI__C_GPU, OPI__C_PRECISION_CLASS},
-                                     {OPI__C_FAMILY, OPI__C_ENGINE},
-                                     {OPI__C_SHAPE, -1},
-                                     {OPI__C_FAMILY, -1}};
+static const int combination[][2] = {
+    {OPI__C_GPU, OPI__C_PRECISION_CLASS}, {OPI__C_FAMILY, OPI__C_ENGINE}, {OPI__C_SHAPE, -1}, {OPI__C_FAMILY, -1}};
 _Static_assert(sizeof combination / sizeof *combination == OPI__NOVEL_KINDS, "work has an array a kind");
 
 /* One unit of parallel work. kind -1: all rows; 0: cells; 1 …: combination kind - 1; COARSE: cells in few folds. */
@@ -41,115 +40,153 @@ typedef struct fitting {
     atomic_flag telling;
 } fitting;
 
-static int stop(void *user) {
+static int stop(void *user)
+{
     fitting *f = user;
     return atomic_load(&f->canceled) || atomic_load(&f->status);
 }
 
 /* One job's end is one step. One thread at a time talks to the caller; the others do not wait for it. */
-static void step(fitting *f, const char *stage) {
+static void step(fitting *f, const char *stage)
+{
     size_t done = atomic_fetch_add(&f->done, 1) + 1;
-    if (!f->s->progress || atomic_flag_test_and_set(&f->telling)) return;
-    if (f->s->progress(f->s->progress_user, stage, done, f->total)) atomic_store(&f->canceled, 1);
+    if (!f->s->progress || atomic_flag_test_and_set(&f->telling))
+        return;
+    if (f->s->progress(f->s->progress_user, stage, done, f->total))
+        atomic_store(&f->canceled, 1);
     atomic_flag_clear(&f->telling);
 }
 
-static uint64_t fold_of(const fitting *f, const job *j, size_t i) {
+static uint64_t fold_of(const fitting *f, const job *j, size_t i)
+{
     const int32_t *code = &f->d->code[i * OPI__CATEGORIES];
-    if (j->kind == 0) return opi__cell_fold(f->d->cell[i], f->s->seed, f->work[j->target].n);
-    if (j->kind == COARSE) return opi__mix64(f->d->cell[i] ^ opi__mix64(f->s->seed + 3)) % OPI__COARSE_FOLDS;
+    if (j->kind == 0)
+        return opi__cell_fold(f->d->cell[i], f->s->seed, f->work[j->target].n);
+    if (j->kind == COARSE)
+        return opi__mix64(f->d->cell[i] ^ opi__mix64(f->s->seed + 3)) % OPI__COARSE_FOLDS;
     const int *pair = combination[j->kind - 1];
     uint64_t key = opi__pair(code[pair[0]], pair[1] < 0 ? 0 : code[pair[1]]);
     return opi__mix64(opi__mix64(key) + f->s->seed + (uint64_t)j->kind) % COMBINATION_FOLDS;
 }
 
 /* Rows outside the fold into `keep`; returns how many. */
-static size_t split(const fitting *f, const job *j, uint32_t *keep) {
+static size_t split(const fitting *f, const job *j, uint32_t *keep)
+{
     const opi__target_work *w = &f->work[j->target];
     size_t n = 0;
     for (size_t i = 0; i < w->n; i++)
-        if (j->kind < 0 || fold_of(f, j, w->row[i]) != (uint64_t)j->fold) keep[n++] = w->row[i];
+        if (j->kind < 0 || fold_of(f, j, w->row[i]) != (uint64_t)j->fold)
+            keep[n++] = w->row[i];
     return n;
 }
 
-static int axis_required(const job *j, int k) {
+static int axis_required(const job *j, int k)
+{
     const int *pair = combination[j->kind - 1], axis = opi__seen_axes[k];
     return axis == OPI__C_FAMILY && pair[0] == OPI__C_FAMILY && pair[1] < 0 ? OPI__C_ATTENTION : axis;
 }
 
 /* A held-out row counts as a new combination only when each of its single values is still among the rows kept. */
-static void mark_seen(const fitting *f, const job *j, const uint32_t *keep, size_t n, uint8_t *flags, size_t stride) {
+static void mark_seen(const fitting *f, const job *j, const uint32_t *keep, size_t n, uint8_t *flags, size_t stride)
+{
     memset(flags, 0, stride * OPI__SEEN_KINDS);
     for (size_t i = 0; i < n; i++)
         for (int k = 0; k < OPI__SEEN_KINDS; k++)
             flags[(size_t)k * stride + (size_t)f->d->code[keep[i] * OPI__CATEGORIES + (size_t)axis_required(j, k)]] = 1;
 }
 
-static size_t widest(const opi__dataset *d) {
+static size_t widest(const opi__dataset *d)
+{
     size_t n = 1;
-    for (int c = 0; c < OPI__CATEGORIES; c++) n = d->names[c].n > n ? d->names[c].n : n;
+    for (int c = 0; c < OPI__CATEGORIES; c++)
+        n = d->names[c].n > n ? d->names[c].n : n;
     return n;
 }
 
-static void predict_held(fitting *f, const job *j, void *state, const uint32_t *keep, size_t kept, uint8_t *flags) {
+static void predict_held(fitting *f, const job *j, void *state, const uint32_t *keep, size_t kept, uint8_t *flags)
+{
     opi__target_work *w = &f->work[j->target];
     size_t stride = widest(f->d);
     int combined = j->kind > 0 && j->kind != COARSE;
-    if (combined) mark_seen(f, j, keep, kept, flags, stride);
+    if (combined)
+        mark_seen(f, j, keep, kept, flags, stride);
     for (size_t i = 0; i < w->n; i++) {
         size_t row = w->row[i];
         const int32_t *code = &f->d->code[row * OPI__CATEGORIES];
         double mean, spread;
         int inside = 1;
-        if (fold_of(f, j, row) != (uint64_t)j->fold) continue;
+        if (fold_of(f, j, row) != (uint64_t)j->fold)
+            continue;
         for (int k = 0; k < OPI__SEEN_KINDS && combined; k++)
             inside &= flags[(size_t)k * stride + (size_t)code[axis_required(j, k)]];
         f->learner->predict(state, &f->d->x[row * OPI__FEATURES], code, &mean, &spread);
-        if (j->kind == 0) w->held[i] = mean, w->spread[i] = spread;
-        else if (j->kind == COARSE) w->coarse[i] = mean;
-        else w->novel[j->kind - 1][i] = inside ? (f->d->y[j->target][row] - mean) / spread : NAN;
+        if (j->kind == 0)
+            w->held[i] = mean, w->spread[i] = spread;
+        else if (j->kind == COARSE)
+            w->coarse[i] = mean;
+        else
+            w->novel[j->kind - 1][i] = inside ? (f->d->y[j->target][row] - mean) / spread : NAN;
     }
 }
 
-static uint64_t job_seed(const fitting *f, const job *j, uint64_t stage) {
-    return opi__mix64(f->s->seed * 1000003 + (uint64_t)j->target * 8191 + (uint64_t)(j->kind + 1) * 127 + (uint64_t)j->fold) ^
+static uint64_t job_seed(const fitting *f, const job *j, uint64_t stage)
+{
+    return opi__mix64(f->s->seed * 1000003 + (uint64_t)j->target * 8191 + (uint64_t)(j->kind + 1) * 127 +
+                      (uint64_t)j->fold) ^
            stage;
 }
 
-static void run_location(void *user, size_t at) {
+static void run_location(void *user, size_t at)
+{
     fitting *f = user;
     const job *j = &f->jobs[f->offset + at];
     opi__target_work *w = &f->work[j->target];
-    if (stop(f)) return;
+    if (stop(f))
+        return;
     uint32_t *keep = opi__alloc(f->ctx, w->n, sizeof *keep);
     uint8_t *flags = opi__alloc(f->ctx, widest(f->d) * OPI__SEEN_KINDS, 1);
     void *state = NULL;
     int32_t status = keep && flags ? OPI_OK : OPI_E_NOMEM;
     if (!status) {
         size_t n = split(f, j, keep);
-        opi__fit_job fit = {.data = f->d, .target = j->target, .row = keep, .n = n, .seed = job_seed(f, j, 0), .stop = stop,
-                            .user = f};
+        opi__fit_job fit = {
+            .data = f->d, .target = j->target, .row = keep, .n = n, .seed = job_seed(f, j, 0), .stop = stop, .user = f};
         status = f->learner->fit(f->ctx, &fit, &state, NULL);
-        if (!status && j->kind >= 0) predict_held(f, j, state, keep, n, flags);
+        if (!status && j->kind >= 0)
+            predict_held(f, j, state, keep, n, flags);
     }
-    if (!status && j->kind < 0) f->m->target[j->target].state = state;
-    else if (state) f->learner->release(f->ctx, state);
+    if (!status && j->kind < 0)
+        f->m->target[j->target].state = state;
+    else if (state)
+        f->learner->release(f->ctx, state);
     opi__free(f->ctx, keep);
     opi__free(f->ctx, flags);
-    if (status) atomic_store(&f->status, status);
+    if (status)
+        atomic_store(&f->status, status);
     step(f, opi__targets[j->target].title);
 }
 
-static void run_head(void *user, size_t at) {
+static void run_head(void *user, size_t at)
+{
     fitting *f = user;
     const job *j = &f->jobs[f->offset + at];
     opi__target_work *w = &f->work[j->target];
-    if (stop(f)) return;
-    /* A head sees residuals of models that knew the rows it will be judged on: a large head would chase them (80 % intervals
-     * then cover 87 % of new cells), so small tables get a very small one. */
-    opi__boost_params p = {.loss = OPI__LOSS_QUANTILES, .trees = 30, .leaves = 4, .depth = 5, .rate = .08, .l2 = 5,
-                           .min_weight = w->n < 500 ? 10 : 20, .row_share = .7, .column_share = .4, .seed = job_seed(f, j, 7)};
-    if (w->n >= 3000) p.trees = 120, p.leaves = 8, p.rate = .06;
+    if (stop(f))
+        return;
+    /* A head sees residuals of models that knew the rows it will be judged on: a large head would chase them (80 %
+     * intervals then cover 87 % of new cells), so small tables get a very small one. */
+    opi__boost_params p = {.loss = OPI__LOSS_QUANTILES,
+                           .trees = 30,
+                           .leaves = 4,
+                           .depth = 5,
+                           .rate = .08,
+                           .l2 = 5,
+                           .min_weight = w->n < 500 ? 10 : 20,
+                           .row_share = .7,
+                           .column_share = .4,
+                           .seed = job_seed(f, j, 7)};
+    if (w->n >= 3000)
+        p.trees = 120, p.leaves = 8, p.rate = .06;
     opi__forest head;
     uint32_t *keep = opi__alloc(f->ctx, w->n, sizeof *keep);
     int32_t status = keep ? OPI_OK : OPI_E_NOMEM;
@@ -160,56 +197,71 @@ static void run_head(void *user, size_t at) {
     for (size_t i = 0; i < w->n && !status && j->kind == 0; i++)
         if (fold_of(f, j, w->row[i]) == (uint64_t)j->fold)
             opi__forest_eval(&head, &f->d->x[w->row[i] * OPI__FEATURES], w->head[i]);
-    if (!status && j->kind < 0) f->m->target[j->target].head = head;
-    else if (!status) opi__forest_free(f->ctx, &head);
+    if (!status && j->kind < 0)
+        f->m->target[j->target].head = head;
+    else if (!status)
+        opi__forest_free(f->ctx, &head);
     opi__free(f->ctx, keep);
-    if (status) atomic_store(&f->status, status);
+    if (status)
+        atomic_store(&f->status, status);
     step(f, opi__targets[j->target].title);
 }
 
-static size_t count_cells(const fitting *f, const opi__target_work *w) {
+static size_t count_cells(const fitting *f, const opi__target_work *w)
+{
     uint64_t *cell = opi__alloc(f->ctx, w->n, sizeof *cell);
     size_t n = 0;
     if (cell) {
-        for (size_t i = 0; i < w->n; i++) cell[i] = f->d->cell[w->row[i]];
+        for (size_t i = 0; i < w->n; i++)
+            cell[i] = f->d->cell[w->row[i]];
         n = opi__pairs_build(cell, w->n);
     }
     opi__free(f->ctx, cell);
     return n;
 }
 
-static int32_t prepare(fitting *f, const uint32_t *row, size_t n) {
+static int32_t prepare(fitting *f, const uint32_t *row, size_t n)
+{
     for (int t = 0; t < OPI__T_COUNT; t++) {
         opi__target_work *w = &f->work[t];
         w->row = opi__alloc(f->ctx, n, sizeof *w->row);
-        if (!w->row) return OPI_E_NOMEM;
+        if (!w->row)
+            return OPI_E_NOMEM;
         for (size_t i = 0; i < n; i++)
-            if (!isnan(f->d->y[t][row[i]])) w->row[w->n++] = row[i];
+            if (!isnan(f->d->y[t][row[i]]))
+                w->row[w->n++] = row[i];
         opi__target_model *g = &f->m->target[t];
         g->rows = (uint32_t)w->n;
         g->cells = (uint32_t)count_cells(f, w);
         g->learned = w->n >= OPI__LEAST_ROWS && g->cells >= OPI__LEAST_CELLS;
-        if (!g->learned) continue;
+        if (!g->learned)
+            continue;
         w->held = opi__alloc(f->ctx, w->n, sizeof *w->held);
         w->spread = opi__alloc(f->ctx, w->n, sizeof *w->spread);
         w->coarse = opi__alloc(f->ctx, w->n, sizeof *w->coarse);
         w->head = opi__alloc(f->ctx, w->n, sizeof *w->head);
         w->z = opi__alloc(f->ctx, f->d->n, sizeof *w->z);
-        if (!w->held || !w->spread || !w->coarse || !w->head || !w->z) return OPI_E_NOMEM;
+        if (!w->held || !w->spread || !w->coarse || !w->head || !w->z)
+            return OPI_E_NOMEM;
         for (int k = 0; k < OPI__NOVEL_KINDS; k++) {
-            if (!(w->novel[k] = opi__alloc(f->ctx, w->n, sizeof(double)))) return OPI_E_NOMEM;
-            for (size_t i = 0; i < w->n; i++) w->novel[k][i] = NAN;
+            if (!(w->novel[k] = opi__alloc(f->ctx, w->n, sizeof(double))))
+                return OPI_E_NOMEM;
+            for (size_t i = 0; i < w->n; i++)
+                w->novel[k][i] = NAN;
         }
     }
     return OPI_OK;
 }
 
-static void add_jobs(fitting *f, int32_t target, int32_t kind, int32_t folds) {
-    for (int32_t k = 0; k < folds; k++) f->jobs[f->n_jobs++] = (job){target, kind, k};
+static void add_jobs(fitting *f, int32_t target, int32_t kind, int32_t folds)
+{
+    for (int32_t k = 0; k < folds; k++)
+        f->jobs[f->n_jobs++] = (job){target, kind, k};
 }
 
 /* The largest targets come first so that the threads end together. */
-static void plan(fitting *f, int heads) {
+static void plan(fitting *f, int heads)
+{
     size_t bound = SIZE_MAX;
     f->n_jobs = f->offset = 0;
     for (;;) {
@@ -217,19 +269,23 @@ static void plan(fitting *f, int heads) {
         size_t most = 0;
         for (int t = 0; t < OPI__T_COUNT; t++) {
             size_t size = f->work[t].n * OPI__T_COUNT + (size_t)t; /* unique */
-            if (f->m->target[t].learned && size < bound && size >= most) most = size, best = t;
+            if (f->m->target[t].learned && size < bound && size >= most)
+                most = size, best = t;
         }
-        if (best < 0) break;
+        if (best < 0)
+            break;
         bound = most;
         add_jobs(f, best, -1, 1);
         add_jobs(f, best, 0, opi__cell_folds(f->work[best].n));
         for (int k = 1; k <= OPI__NOVEL_KINDS && !heads; k++)
             add_jobs(f, best, k, COMBINATION_FOLDS);
-        if (!heads) add_jobs(f, best, COARSE, OPI__COARSE_FOLDS);
+        if (!heads)
+            add_jobs(f, best, COARSE, OPI__COARSE_FOLDS);
     }
 }
 
-static void standardize(fitting *f) {
+static void standardize(fitting *f)
+{
     for (int t = 0; t < OPI__T_COUNT; t++) {
         opi__target_work *w = &f->work[t];
         for (size_t i = 0; i < w->n && f->m->target[t].learned; i++)
@@ -237,7 +293,8 @@ static void standardize(fitting *f) {
     }
 }
 
-static void release(fitting *f) {
+static void release(fitting *f)
+{
     for (int t = 0; t < OPI__T_COUNT; t++) {
         opi__target_work *w = &f->work[t];
         opi__free(f->ctx, w->row);
@@ -246,18 +303,21 @@ static void release(fitting *f) {
         opi__free(f->ctx, w->coarse);
         opi__free(f->ctx, w->head);
         opi__free(f->ctx, w->z);
-        for (int k = 0; k < OPI__NOVEL_KINDS; k++) opi__free(f->ctx, w->novel[k]);
+        for (int k = 0; k < OPI__NOVEL_KINDS; k++)
+            opi__free(f->ctx, w->novel[k]);
     }
     opi__free(f->ctx, f);
 }
 
-static int32_t run(fitting *f, void (*work)(void *, size_t), int heads) {
+static int32_t run(fitting *f, void (*work)(void *, size_t), int heads)
+{
     plan(f, heads);
     opi__parallel(f->s->threads, f->n_jobs, work, f);
     return atomic_load(&f->canceled) ? OPI_E_CANCELED : atomic_load(&f->status);
 }
 
-static void count_steps(fitting *f) {
+static void count_steps(fitting *f)
+{
     plan(f, 0);
     f->total = f->n_jobs;
     plan(f, 1);
@@ -265,39 +325,51 @@ static void count_steps(fitting *f) {
 }
 
 int32_t opi__fit_rows(opi_ctx *ctx, const opi__dataset *d, const uint32_t *row, size_t n, const opi__fit_settings *s,
-                      opi_model **out, opi__fit_summary *summary, opi_error *err) {
+                      opi_model **out, opi__fit_summary *summary, opi_error *err)
+{
     fitting *f = opi__zalloc(ctx, 1, sizeof *f);
     opi_model *m = opi__zalloc(ctx, 1, sizeof *m);
     const opi__learner *learner = opi__learner_find(s->learner);
     int32_t status = f && m ? OPI_OK : OPI_E_NOMEM;
-    if (!status && !learner) status = OPI_E_UNKNOWN;
+    if (!status && !learner)
+        status = OPI_E_UNKNOWN;
     if (!status) {
         f->ctx = m->ctx = ctx, f->d = d, f->s = s, f->m = m;
         f->learner = m->learner = learner;
         status = prepare(f, row, n);
     }
-    if (!status) count_steps(f);
+    if (!status)
+        count_steps(f);
     int learn = !status && !s->support_only;
-    if (learn) status = run(f, run_location, 0);
+    if (learn)
+        status = run(f, run_location, 0);
     if (learn && !status) {
         standardize(f);
         status = run(f, run_head, 1);
     }
     for (int t = 0; t < OPI__T_COUNT && learn && !status; t++)
-        if (m->target[t].learned) status = opi__calibrate(m, t, d, &f->work[t], s->seed);
-    if (!status) status = opi__support_build(m, d, row, n, s);
+        if (m->target[t].learned)
+            status = opi__calibrate(m, t, d, &f->work[t], s->seed);
+    if (!status)
+        status = opi__support_build(m, d, row, n, s);
     for (int t = 0; t < OPI__T_COUNT && summary && !status; t++)
         status = opi__summarize(m, t, d, &f->work[t], s->seed, &summary[t]);
-    if (f && f->ctx) release(f);
-    else opi__free(ctx, f);
+    if (f && f->ctx)
+        release(f);
+    else
+        opi__free(ctx, f);
     if (!status) {
         *out = m;
         return OPI_OK;
     }
-    if (m && m->ctx) opi_model_free(m);
-    else opi__free(ctx, m);
+    if (m && m->ctx)
+        opi_model_free(m);
+    else
+        opi__free(ctx, m);
     if (status == OPI_E_UNKNOWN)
-        return opi__fail(err, status, -1, "learner \"%s\": there is no such learner; this library has \"boost\"", s->learner);
-    if (status == OPI_E_CANCELED) return opi__fail(err, status, -1, "fitting was canceled");
+        return opi__fail(err, status, -1, "learner \"%s\": there is no such learner; this library has \"boost\"",
+                         s->learner);
+    if (status == OPI_E_CANCELED)
+        return opi__fail(err, status, -1, "fitting was canceled");
     return opi__fail_memory(err, 0);
 }

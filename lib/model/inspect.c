@@ -11,25 +11,34 @@
 
 static void copy_json(opi__json *into, const char *key, const opi__json *v);
 
-static void copy_members(opi__json *into, const opi__json *from) {
+static void copy_members(opi__json *into, const opi__json *from)
+{
     for (size_t i = 0; i < opi__json_size(from); i++) {
         const opi__json *v = opi__json_at(from, i);
         copy_json(into, opi__json_is_object(from) ? opi__json_key(v) : NULL, v);
     }
 }
 
-static void copy_json(opi__json *into, const char *key, const opi__json *v) {
+static void copy_json(opi__json *into, const char *key, const opi__json *v)
+{
     double number;
     int flag;
-    if (opi__json_is_object(v)) copy_members(opi__json_add_object(into, key), v);
-    else if (opi__json_is_array(v)) copy_members(opi__json_add_array(into, key), v);
-    else if (opi__json_string(v)) opi__json_add_string(into, key, opi__json_string(v));
-    else if (opi__json_number(v, &number)) opi__json_add_number(into, key, number);
-    else if (opi__json_bool(v, &flag)) opi__json_add_bool(into, key, flag);
-    else opi__json_add_null(into, key);
+    if (opi__json_is_object(v))
+        copy_members(opi__json_add_object(into, key), v);
+    else if (opi__json_is_array(v))
+        copy_members(opi__json_add_array(into, key), v);
+    else if (opi__json_string(v))
+        opi__json_add_string(into, key, opi__json_string(v));
+    else if (opi__json_number(v, &number))
+        opi__json_add_number(into, key, number);
+    else if (opi__json_bool(v, &flag))
+        opi__json_add_bool(into, key, flag);
+    else
+        opi__json_add_null(into, key);
 }
 
-static void add_axes(const opi__target_model *g, opi__json *o) {
+static void add_axes(const opi__target_model *g, opi__json *o)
+{
     opi__json *list = opi__json_add_array(o, "axes");
     for (int e = 0; e < OPI__ENVELOPE; e++) {
         const opi__axis_def *axis = &opi__axes[opi__envelope_axis(e)];
@@ -44,18 +53,21 @@ static void add_axes(const opi__target_model *g, opi__json *o) {
     }
 }
 
-static void add_categories(const opi_model *m, const opi__target_model *g, opi__json *o) {
+static void add_categories(const opi_model *m, const opi__target_model *g, opi__json *o)
+{
     opi__json *all = opi__json_add_object(o, "measured");
     for (int k = 0; k < OPI__SEEN_KINDS; k++) {
         int c = opi__seen_axes[k];
         opi__json *list = opi__json_add_array(all, opi__axes[opi__category_axis(c)].name);
         for (uint32_t i = 0; i < m->names[c].n; i++)
-            if (g->seen[c][i]) opi__json_add_string(list, NULL, m->names[c].name[i]);
+            if (g->seen[c][i])
+                opi__json_add_string(list, NULL, m->names[c].name[i]);
     }
 }
 
 /* Names of a group's categories, from its key (model.c, opi__group_key). */
-static void group_name(const opi_model *m, uint64_t key, char *buf, size_t size) {
+static void group_name(const opi_model *m, uint64_t key, char *buf, size_t size)
+{
     static const int part[] = {OPI__C_LOAD, OPI__C_ENGINE, OPI__C_PRECISION_CLASS};
     int level = (int)(key >> 56 & 15), parts = OPI__GROUP_LEVELS - 1 - level;
     size_t at = opi__format(buf, size, "%s", parts ? "" : "all");
@@ -66,7 +78,8 @@ static void group_name(const opi_model *m, uint64_t key, char *buf, size_t size)
     }
 }
 
-static void add_groups(const opi_model *m, const opi__target_model *g, opi__json *o) {
+static void add_groups(const opi_model *m, const opi__target_model *g, opi__json *o)
+{
     opi__json *list = opi__json_add_array(o, "calibration_groups");
     for (size_t i = 0; i < g->n_groups; i++) {
         char name[160];
@@ -78,11 +91,14 @@ static void add_groups(const opi_model *m, const opi__target_model *g, opi__json
     }
 }
 
-int32_t opi_model_inspect(const opi_model *m, opi_text **out, opi_error *err) {
+int32_t opi_model_inspect(const opi_model *m, opi_text **out, opi_error *err)
+{
     opi__json *manifest = NULL;
-    if (!m || !out) return opi__fail(err, OPI_E_INVALID, -1, "model or out is NULL");
+    if (!m || !out)
+        return opi__fail(err, OPI_E_INVALID, -1, "model or out is NULL");
     int32_t status = opi__json_parse(m->manifest, strlen(m->manifest), "manifest", &manifest, err);
-    if (status) return status;
+    if (status)
+        return status;
     opi__json *root = opi__json_new_object();
     opi__json_add_string(root, "schema", "omnipilot.model");
     opi__json_add_int(root, "version", DOCUMENT_VERSION);
@@ -102,7 +118,8 @@ int32_t opi_model_inspect(const opi_model *m, opi_text **out, opi_error *err) {
         opi__json_add_string(o, "answered_by", g->learned ? "learned" : "physics, uncalibrated");
         opi__json_add_int(o, "rows", g->rows);
         opi__json_add_int(o, "cells", g->cells);
-        if (!g->learned) continue;
+        if (!g->learned)
+            continue;
         add_axes(g, o);
         add_categories(m, g, o);
         add_groups(m, g, o);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The seam between a model and what learns the location of a log residual. A learner is one line in learners[] (learner.c). */
+/* The seam between a model and what learns the location of a log residual. A learner is one line in learners[]
+ * (learner.c). */
 #ifndef OPI_MODEL_LEARNER_H
 #define OPI_MODEL_LEARNER_H
 #include "learn/boost.h"

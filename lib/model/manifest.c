@@ -21,23 +21,26 @@
 #endif
 
 #define SCHEMA_VERSION 1
-#define MOST_THREADS 16
+#define MOST_THREADS   16
 
 typedef struct source_count {
     const char *source, *license;
     int64_t rows;
 } source_count;
 
-static int by_source(const void *a, const void *b) {
+static int by_source(const void *a, const void *b)
+{
     const source_count *x = a, *y = b;
     int order = strcmp(x->source, y->source);
     return order ? order : strcmp(x->license, y->license);
 }
 
-static int32_t add_sources(opi__json *o, const opi__dataset *d) {
+static int32_t add_sources(opi__json *o, const opi__dataset *d)
+{
     source_count *all = opi__alloc(d->ctx, d->n, sizeof *all);
     opi__json *list = opi__json_add_array(o, "sources");
-    if (!all) return OPI_E_NOMEM;
+    if (!all)
+        return OPI_E_NOMEM;
     for (size_t i = 0; i < d->n; i++) {
         const opi__row *r = &d->table->rows[d->row[i]];
         all[i] = (source_count){r->source ? r->source : "", r->license && *r->license ? r->license : "not stated", 1};
@@ -45,7 +48,8 @@ static int32_t add_sources(opi__json *o, const opi__dataset *d) {
     qsort(all, d->n, sizeof *all, by_source);
     for (size_t i = 0, end; i < d->n; i = end) {
         opi__json *one = opi__json_add_object(list, NULL);
-        for (end = i; end < d->n && !by_source(&all[i], &all[end]);) end++;
+        for (end = i; end < d->n && !by_source(&all[i], &all[end]);)
+            end++;
         opi__json_add_string(one, "source", all[i].source);
         opi__json_add_string(one, "license", all[i].license);
         opi__json_add_int(one, "rows", (int64_t)(end - i));
@@ -54,10 +58,12 @@ static int32_t add_sources(opi__json *o, const opi__dataset *d) {
     return OPI_OK;
 }
 
-static void add_measured(opi__json *o, const opi_model *m, const opi__fit_summary *summary) {
+static void add_measured(opi__json *o, const opi_model *m, const opi__fit_summary *summary)
+{
     opi__json *all = opi__json_add_object(o, "held_out_cells");
     for (int t = 0; t < OPI__T_COUNT; t++) {
-        if (!m->target[t].learned) continue;
+        if (!m->target[t].learned)
+            continue;
         opi__json *one = opi__json_add_object(all, opi__targets[t].name);
         opi__json_add_int(one, "rows", m->target[t].rows);
         opi__json_add_int(one, "cells", m->target[t].cells);
@@ -68,7 +74,8 @@ static void add_measured(opi__json *o, const opi_model *m, const opi__fit_summar
 }
 
 static int32_t write_manifest(opi_model *m, const opi__dataset *d, const opi_fit_options *o,
-                              const opi__fit_summary *summary, opi_error *err) {
+                              const opi__fit_summary *summary, opi_error *err)
+{
     opi_text *text = NULL;
     opi__json *root = opi__json_new_object();
     opi__json_add_int(root, "schema_version", SCHEMA_VERSION);
@@ -93,39 +100,54 @@ static int32_t write_manifest(opi_model *m, const opi__dataset *d, const opi_fit
         return opi__fail_memory(err, d->n * sizeof(source_count));
     }
     status = opi__json_text(m->ctx, root, &text, err);
-    if (status) return status;
+    if (status)
+        return status;
     m->manifest = opi__alloc(m->ctx, opi_text_size(text) + 1, 1);
-    if (m->manifest) memcpy(m->manifest, opi_text_data(text), opi_text_size(text) + 1);
+    if (m->manifest)
+        memcpy(m->manifest, opi_text_data(text), opi_text_size(text) + 1);
     status = m->manifest ? OPI_OK : opi__fail_memory(err, opi_text_size(text));
     opi_text_free(text);
     return status;
 }
 
-int32_t opi__threads(int32_t asked) {
+int32_t opi__threads(int32_t asked)
+{
     int32_t n = asked > 0 ? asked : opi__cores();
     return n > MOST_THREADS ? MOST_THREADS : n;
 }
 
 int32_t opi_model_fit(opi_ctx *ctx, const opi_table *table, const opi_fit_options *options, opi_model **out,
-                      opi_error *err) {
+                      opi_error *err)
+{
     opi_fit_options o = {0};
     opi__dataset d;
     opi_model *m = NULL;
     opi__fit_summary summary[OPI__T_COUNT];
-    if (!ctx || !table || !out) return opi__fail(err, OPI_E_INVALID, -1, "ctx, table or out is NULL");
+    if (!ctx || !table || !out)
+        return opi__fail(err, OPI_E_INVALID, -1, "ctx, table or out is NULL");
     int32_t status = options ? opi__take(&o, sizeof o, options, "opi_fit_options", err) : OPI_OK;
-    if (!status && o.threads < 0) status = opi__fail(err, OPI_E_RANGE, -1, "threads = %d: must be 0 or more", (int)o.threads);
-    if (!status) status = opi__dataset_build(ctx, table, 0, &d, err);
-    if (status) return status;
+    if (!status && o.threads < 0)
+        status = opi__fail(err, OPI_E_RANGE, -1, "threads = %d: must be 0 or more", (int)o.threads);
+    if (!status)
+        status = opi__dataset_build(ctx, table, 0, &d, err);
+    if (status)
+        return status;
     uint32_t *row = opi__alloc(ctx, d.n, sizeof *row);
-    opi__fit_settings s = {.learner = o.learner, .seed = o.seed, .threads = opi__threads(o.threads), .progress = o.progress,
+    opi__fit_settings s = {.learner = o.learner,
+                           .seed = o.seed,
+                           .threads = opi__threads(o.threads),
+                           .progress = o.progress,
                            .progress_user = o.progress_user};
-    for (size_t i = 0; i < d.n && row; i++) row[i] = (uint32_t)i;
+    for (size_t i = 0; i < d.n && row; i++)
+        row[i] = (uint32_t)i;
     status = row ? opi__fit_rows(ctx, &d, row, d.n, &s, &m, summary, err) : opi__fail_memory(err, d.n * sizeof *row);
-    if (!status) status = write_manifest(m, &d, &o, summary, err);
+    if (!status)
+        status = write_manifest(m, &d, &o, summary, err);
     opi__free(ctx, row);
     opi__dataset_free(&d);
-    if (status) opi_model_free(m);
-    else *out = m;
+    if (status)
+        opi_model_free(m);
+    else
+        *out = m;
     return status;
 }

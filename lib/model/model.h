@@ -18,22 +18,22 @@ enum { OPI__N_KNOWN, OPI__N_COMBINATION, OPI__NOVELTIES };
 #define OPI__GROUP_LEVELS 4
 /* Finest level for new combinations: finer groups would each rest on the errors of one or two held-out combinations. */
 #define OPI__COMBINATION_LEVEL 2
-#define OPI__GROUP_LEAST 50 /* scores a group needs to stand alone */
+#define OPI__GROUP_LEAST       50 /* scores a group needs to stand alone */
 typedef struct opi__group {
     uint64_t key;
     uint32_t first, count; /* in scores: ascending */
 } opi__group;
 
 typedef struct opi__target_model {
-    uint32_t learned;          /* 0: answered from physics */
+    uint32_t learned; /* 0: answered from physics */
     uint32_t rows, cells, sources;
-    void *state;               /* of the learner */
-    opi__forest head;          /* a, b, c on the standardized residual: a shifts the median, e^b and e^c are the gaps
+    void *state;       /* of the learner */
+    opi__forest head;  /* a, b, c on the standardized residual: a shifts the median, e^b and e^c are the gaps
                                   below and above it (opi__gap) */
-    double head_share;         /* how much of a is believed, 0 to 1 */
+    double head_share; /* how much of a is believed, 0 to 1 */
     size_t n_groups, n_scores;
-    opi__group *group;         /* ascending keys */
-    float *score;              /* signed, in gaps (learn/conformal.h) */
+    opi__group *group; /* ascending keys */
+    float *score;      /* signed, in gaps (learn/conformal.h) */
     opi__range range[OPI__ENVELOPE];
     uint8_t *seen[OPI__CATEGORIES]; /* per code: 1 = measured for this target */
     uint64_t *pairs[OPI__PAIR_KINDS];
@@ -42,26 +42,26 @@ typedef struct opi__target_model {
 
 /* One measured cell and configuration, for "what does the answer rest on". */
 typedef struct opi__anchor {
-    float at[OPI__ENVELOPE];   /* on the envelope's scale; NaN = blank */
+    float at[OPI__ENVELOPE]; /* on the envelope's scale; NaN = blank */
     uint16_t code[OPI__SEEN_KINDS], model;
-    uint16_t targets;          /* bit t: measured */
+    uint16_t targets; /* bit t: measured */
     uint16_t rows;
 } opi__anchor;
 
 struct opi_model {
     opi_ctx *ctx;
     const opi__learner *learner;
-    opi_text *block;           /* the loaded bytes; NULL when static or fitted here */
-    int32_t in_block;          /* 1: the arrays point into a block */
-    size_t bytes;              /* of the loaded block; 0 when fitted here */
-    char *manifest;            /* JSON object text; owned unless in_block */
+    opi_text *block;  /* the loaded bytes; NULL when static or fitted here */
+    int32_t in_block; /* 1: the arrays point into a block */
+    size_t bytes;     /* of the loaded block; 0 when fitted here */
+    char *manifest;   /* JSON object text; owned unless in_block */
     opi__names names[OPI__CATEGORIES];
     uint8_t *known[OPI__CATEGORIES]; /* per code: in the training rows at all */
     opi__target_model target[OPI__T_COUNT];
     size_t n_anchors;
     opi__anchor *anchor;
     double whiten[OPI__ENVELOPE * OPI__ENVELOPE]; /* lower Cholesky factor of the anchors' covariance */
-    double spacing;            /* median distance of an anchor to its nearest other */
+    double spacing;                               /* median distance of an anchor to its nearest other */
 };
 
 /* An encoded question. */
@@ -85,8 +85,10 @@ typedef struct opi__location {
     double median, gap; /* log scale */
 } opi__location;
 double opi__gap(const double *head); /* from the head's outputs */
-void opi__locate(const opi_model *m, int32_t target, const float *x, const int32_t *code, double base, opi__location *l);
-/* The calibration group that answers for this row: the finest level with enough scores. NULL when there is none at all. */
+void opi__locate(const opi_model *m, int32_t target, const float *x, const int32_t *code, double base,
+                 opi__location *l);
+/* The calibration group that answers for this row: the finest level with enough scores. NULL when there is none at
+ * all. */
 const opi__group *opi__group_of(const opi__target_model *t, int novelty, const int32_t *code);
 uint64_t opi__group_key(int novelty, int level, const int32_t *code);
 
@@ -105,12 +107,12 @@ typedef struct opi__fit_settings {
     opi_progress_fn progress;
     void *progress_user;
 } opi__fit_settings;
-typedef struct opi__fit_summary { /* of one target, from cells held out inside the fit; NaN when not learned */
+typedef struct opi__fit_summary {      /* of one target, from cells held out inside the fit; NaN when not learned */
     double median_ape, mape, coverage; /* coverage: of the 80 % interval, calibrated without the row's own fold */
 } opi__fit_summary;
 /* summary: [OPI__T_COUNT] or NULL. */
 int32_t opi__fit_rows(opi_ctx *ctx, const opi__dataset *d, const uint32_t *row, size_t n, const opi__fit_settings *s,
                       opi_model **out, opi__fit_summary *summary, opi_error *err);
-#define OPI__LEAST_ROWS 50 /* rows and */
+#define OPI__LEAST_ROWS  50 /* rows and */
 #define OPI__LEAST_CELLS 20 /* cells a target needs to be learned */
 #endif

@@ -11,28 +11,47 @@
 
 #define DEFAULT_LEVEL .8
 
-static const opi_prediction blank = {.p10 = NAN, .p50 = NAN, .p90 = NAN, .lo = NAN, .hi = NAN, .level = NAN,
-                                     .ood_distance = NAN, .ood_axis = -1, .ood_axis2 = -1, .ood_value = NAN,
-                                     .ood_lo = NAN, .ood_hi = NAN};
+static const opi_prediction blank = {.p10 = NAN,
+                                     .p50 = NAN,
+                                     .p90 = NAN,
+                                     .lo = NAN,
+                                     .hi = NAN,
+                                     .level = NAN,
+                                     .ood_distance = NAN,
+                                     .ood_axis = -1,
+                                     .ood_axis2 = -1,
+                                     .ood_value = NAN,
+                                     .ood_lo = NAN,
+                                     .ood_hi = NAN};
 
 /* Targets whose residual is nearly another's, best first; -1 = none. */
 static const int32_t kin_of[OPI__T_COUNT][2] = {
-    [OPI__T_OUT_TOK_S] = {OPI__T_TOTAL_TOK_S, OPI__T_REQ_S},  [OPI__T_TOTAL_TOK_S] = {OPI__T_OUT_TOK_S, OPI__T_REQ_S},
-    [OPI__T_REQ_S] = {OPI__T_OUT_TOK_S, OPI__T_TOTAL_TOK_S},  [OPI__T_TTFT_P50] = {OPI__T_TTFT_P95, -1},
-    [OPI__T_TTFT_P95] = {OPI__T_TTFT_P50, -1},                [OPI__T_ITL_P50] = {OPI__T_ITL_P95, OPI__T_E2E},
-    [OPI__T_ITL_P95] = {OPI__T_ITL_P50, OPI__T_E2E},          [OPI__T_E2E] = {OPI__T_ITL_P50, -1},
-    [OPI__T_POWER] = {-1, -1},                                [OPI__T_TOK_J] = {-1, -1},
-    [OPI__T_COLD_START] = {-1, -1},                           [OPI__T_KV_USAGE] = {-1, -1},
-    [OPI__T_SM_ACTIVITY] = {OPI__T_OUT_TOK_S, -1},                          [OPI__T_TENSOR_ACTIVITY] = {OPI__T_OUT_TOK_S, -1},
+    [OPI__T_OUT_TOK_S] = {OPI__T_TOTAL_TOK_S, OPI__T_REQ_S},
+    [OPI__T_TOTAL_TOK_S] = {OPI__T_OUT_TOK_S, OPI__T_REQ_S},
+    [OPI__T_REQ_S] = {OPI__T_OUT_TOK_S, OPI__T_TOTAL_TOK_S},
+    [OPI__T_TTFT_P50] = {OPI__T_TTFT_P95, -1},
+    [OPI__T_TTFT_P95] = {OPI__T_TTFT_P50, -1},
+    [OPI__T_ITL_P50] = {OPI__T_ITL_P95, OPI__T_E2E},
+    [OPI__T_ITL_P95] = {OPI__T_ITL_P50, OPI__T_E2E},
+    [OPI__T_E2E] = {OPI__T_ITL_P50, -1},
+    [OPI__T_POWER] = {-1, -1},
+    [OPI__T_TOK_J] = {-1, -1},
+    [OPI__T_COLD_START] = {-1, -1},
+    [OPI__T_KV_USAGE] = {-1, -1},
+    [OPI__T_SM_ACTIVITY] = {OPI__T_OUT_TOK_S, -1},
+    [OPI__T_TENSOR_ACTIVITY] = {OPI__T_OUT_TOK_S, -1},
 };
 
-static double value_of(double log_value, double upper) {
+static double value_of(double log_value, double upper)
+{
     double v = exp(log_value);
     return v > upper ? upper : v;
 }
 
 /* Bounds in the target's unit; an infinite score gives 0 and infinity (or the target's upper end). */
-static void bounds(const opi__location *l, const float *score, size_t n, double level, double upper, double *lo, double *hi) {
+static void bounds(const opi__location *l, const float *score, size_t n, double level, double upper, double *lo,
+                   double *hi)
+{
     double a, b;
     opi__conformal_bounds(score, n, level, &a, &b);
     *lo = value_of(l->median + a * l->gap, upper);
@@ -40,16 +59,22 @@ static void bounds(const opi__location *l, const float *score, size_t n, double 
 }
 
 /* Which calibration answers: outside, the widest there is (and the status says not to trust it). */
-static int novelty_of(int32_t status) { return status == OPI_P_OK ? OPI__N_KNOWN : OPI__N_COMBINATION; }
+static int novelty_of(int32_t status)
+{
+    return status == OPI_P_OK ? OPI__N_KNOWN : OPI__N_COMBINATION;
+}
 
-/* The bound, times what a learned target of the same kind makes of its own bound here (requests/s follow tokens/s, a 95th
- * percentile its median, activity the share of the bound that is reached): so that figures beside each other do not contradict. */
-static void from_physics(const opi_model *m, const opi__question *q, int32_t target, double level, opi_prediction *out) {
+/* The bound, times what a learned target of the same kind makes of its own bound here (requests/s follow tokens/s, a
+ * 95th percentile its median, activity the share of the bound that is reached): so that figures beside each other do
+ * not contradict. */
+static void from_physics(const opi_model *m, const opi__question *q, int32_t target, double level, opi_prediction *out)
+{
     double log_value = q->encoded.base[target];
     const int32_t *kin = kin_of[target];
     for (int i = 0; i < 2; i++) {
         opi__location l;
-        if (kin[i] < 0 || !m->target[kin[i]].learned) continue;
+        if (kin[i] < 0 || !m->target[kin[i]].learned)
+            continue;
         opi__locate(m, kin[i], q->x, q->code, q->encoded.base[kin[i]], &l);
         log_value += l.median - q->encoded.base[kin[i]];
         break;
@@ -57,10 +82,13 @@ static void from_physics(const opi_model *m, const opi__question *q, int32_t tar
     out->status = OPI_P_UNCALIBRATED;
     out->p50 = value_of(log_value, opi__targets[target].upper);
     out->level = level;
-    if (isnan(out->p50)) out->status = OPI_P_ERROR;
+    if (isnan(out->p50))
+        out->status = OPI_P_ERROR;
 }
 
-static void predict_target(const opi_model *m, const opi__question *q, int32_t target, double level, opi_prediction *out) {
+static void predict_target(const opi_model *m, const opi__question *q, int32_t target, double level,
+                           opi_prediction *out)
+{
     const opi__target_model *g = &m->target[target];
     opi__location l;
     opi__verdict v;
@@ -88,23 +116,30 @@ static void predict_target(const opi_model *m, const opi__question *q, int32_t t
     out->calibration_group = group ? (uint32_t)(group - g->group) : UINT32_MAX;
 }
 
-/* Whether the configuration cannot exist beyond doubt. The memory formula is good to a few percent, so a shortage below
- * CERTAIN of the device is not held against a question here (opi_advise is strict, it recommends launches). Servers refuse
- * requests beyond the LLM's context, and degrees that do not divide; benchmarks of bare batches do run past both. */
+/* Whether the configuration cannot exist beyond doubt. The memory formula is good to a few percent, so a shortage
+ * below CERTAIN of the device is not held against a question here (opi_advise is strict, it recommends launches).
+ * Servers refuse requests beyond the LLM's context, and degrees that do not divide; benchmarks of bare batches do
+ * run past both. */
 #define CERTAIN .1
-static int bare(const opi_config *c) {
+static int bare(const opi_config *c)
+{
     return c->load_kind && (!strcmp(c->load_kind, "batch") || !strcmp(c->load_kind, "offline"));
 }
 
-static int context_exceeded(const opi_config *c) {
+static int context_exceeded(const opi_config *c)
+{
     return !bare(c) && !opi__config_context_fits(c);
 }
 
-static int infeasible(const opi_config *c) {
+static int infeasible(const opi_config *c)
+{
     opi_memory memory = {.struct_size = sizeof memory};
-    if (context_exceeded(c)) return 1;
-    if (opi_memory_fit(c, &memory, NULL) || memory.fits) return 0;
-    if (memory.margin_gib >= 0) return !bare(c); /* the degrees do not divide */
+    if (context_exceeded(c))
+        return 1;
+    if (opi_memory_fit(c, &memory, NULL) || memory.fits)
+        return 0;
+    if (memory.margin_gib >= 0)
+        return !bare(c); /* the degrees do not divide */
     return !(memory.margin_gib > -CERTAIN * memory.total_gib);
 }
 
@@ -114,10 +149,12 @@ typedef struct wanted {
     size_t n;
 } wanted;
 
-static int32_t take_options(const opi_predict_options *options, wanted *w, opi_error *err) {
+static int32_t take_options(const opi_predict_options *options, wanted *w, opi_error *err)
+{
     opi_predict_options o = {0};
     int32_t status = options ? opi__take(&o, sizeof o, options, "opi_predict_options", err) : OPI_OK;
-    if (status) return status;
+    if (status)
+        return status;
     w->level = o.level == 0 ? DEFAULT_LEVEL : o.level;
     w->targets = o.targets;
     w->n = o.targets ? o.n_targets : OPI__T_COUNT;
@@ -125,50 +162,64 @@ static int32_t take_options(const opi_predict_options *options, wanted *w, opi_e
         return opi__fail(err, OPI_E_RANGE, -1, "level = %.6g: must be from 0.5 to 0.99", w->level);
     for (size_t i = 0; w->targets && i < w->n; i++)
         if (w->targets[i] >= OPI__T_COUNT)
-            return opi__fail(err, OPI_E_RANGE, (int64_t)i, "target %zu: there are %d targets", w->targets[i], OPI__T_COUNT);
+            return opi__fail(err, OPI_E_RANGE, (int64_t)i, "target %zu: there are %d targets", w->targets[i],
+                             OPI__T_COUNT);
     return OPI_OK;
 }
 
 int32_t opi_predict(const opi_model *m, const opi_config *configs, size_t n, const opi_predict_options *options,
-                    opi_prediction *out, size_t out_size, opi_error *err) {
+                    opi_prediction *out, size_t out_size, opi_error *err)
+{
     wanted w;
-    if (!m || (n && (!configs || !out))) return opi__fail(err, OPI_E_INVALID, -1, "model, configs or out is NULL");
+    if (!m || (n && (!configs || !out)))
+        return opi__fail(err, OPI_E_INVALID, -1, "model, configs or out is NULL");
     if (out_size < offsetof(opi_prediction, level))
         return opi__fail(err, OPI_E_INVALID, -1, "out_size = %zu: set it to sizeof(opi_prediction)", out_size);
     int32_t status = take_options(options, &w, err);
-    if (status) return status;
-    size_t stride = n ? configs[0].struct_size : 0, keep = out_size < sizeof(opi_prediction) ? out_size : sizeof(opi_prediction);
+    if (status)
+        return status;
+    size_t stride = n ? configs[0].struct_size : 0,
+           keep = out_size < sizeof(opi_prediction) ? out_size : sizeof(opi_prediction);
     for (size_t i = 0; i < n; i++) {
         opi_config c;
         opi__question q;
         int32_t verdict = -1;
-        if (opi__config_take((const opi_config *)((const char *)configs + i * stride), &c, NULL)) verdict = OPI_P_ERROR;
-        else if (infeasible(&c)) verdict = OPI_P_INFEASIBLE;
-        else opi__question_make(m, &c, &q);
+        if (opi__config_take((const opi_config *)((const char *)configs + i * stride), &c, NULL))
+            verdict = OPI_P_ERROR;
+        else if (infeasible(&c))
+            verdict = OPI_P_INFEASIBLE;
+        else
+            opi__question_make(m, &c, &q);
         for (size_t k = 0; k < w.n; k++) {
             int32_t target = (int32_t)(w.targets ? w.targets[k] : k);
             opi_prediction p = blank;
             p.target = target;
-            if (verdict >= 0) p.status = verdict;
-            else predict_target(m, &q, target, w.level, &p);
+            if (verdict >= 0)
+                p.status = verdict;
+            else
+                predict_target(m, &q, target, w.level, &p);
             memcpy((char *)out + (i * w.n + k) * out_size, &p, keep);
         }
     }
     return OPI_OK;
 }
 
-int32_t opi_predict_exceed(const opi_model *m, const opi_config *config, size_t target, double limit, double *probability,
-                           opi_error *err) {
+int32_t opi_predict_exceed(const opi_model *m, const opi_config *config, size_t target, double limit,
+                           double *probability, opi_error *err)
+{
     opi_config c;
     opi__question q;
     opi__verdict v;
     opi__location l;
-    if (!m || !probability) return opi__fail(err, OPI_E_INVALID, -1, "model or probability is NULL");
+    if (!m || !probability)
+        return opi__fail(err, OPI_E_INVALID, -1, "model or probability is NULL");
     if (target >= OPI__T_COUNT)
         return opi__fail(err, OPI_E_RANGE, -1, "target %zu: there are %d targets", target, OPI__T_COUNT);
-    if (isnan(limit)) return opi__fail(err, OPI_E_RANGE, -1, "limit is not a number");
+    if (isnan(limit))
+        return opi__fail(err, OPI_E_RANGE, -1, "limit is not a number");
     int32_t status = opi__config_take(config, &c, err);
-    if (status) return status;
+    if (status)
+        return status;
     const opi__target_model *g = &m->target[target];
     if (!g->learned || limit <= 0) {
         *probability = g->learned ? 1 : NAN;
@@ -183,46 +234,55 @@ int32_t opi_predict_exceed(const opi_model *m, const opi_config *config, size_t 
     return OPI_OK;
 }
 
-const char *opi_prediction_status_name(int32_t status) {
+const char *opi_prediction_status_name(int32_t status)
+{
     static const char *const name[] = {"ok", "new-combination", "uncalibrated", "ood", "infeasible", "error"};
     return status >= 0 && status < (int32_t)(sizeof name / sizeof *name) ? name[status] : "?";
 }
 
 /* ---- reasons ---- */
 
-static const char *axis_text(const opi_config *c, int32_t axis) {
+static const char *axis_text(const opi_config *c, int32_t axis)
+{
     opi__encoded e;
     opi__encode(c, &e);
     for (int k = 0; k < OPI__CATEGORIES; k++)
-        if (opi__category_axis(k) == axis) return *e.category[k] ? e.category[k] : "not stated";
+        if (opi__category_axis(k) == axis)
+            return *e.category[k] ? e.category[k] : "not stated";
     return "";
 }
 
-static size_t explain_outside(const opi_config *c, const opi_prediction *p, char *buf, size_t size) {
+static size_t explain_outside(const opi_config *c, const opi_prediction *p, char *buf, size_t size)
+{
     const opi__axis_def *axis = &opi__axes[p->ood_axis];
     const char *target = opi__targets[p->target].title;
     if (axis->kind == OPI_AXIS_CATEGORY)
-        return opi__format(buf, size, "%s %s was never measured for %s", axis->title, axis_text(c, p->ood_axis), target);
-    if (isnan(p->ood_value)) return opi__format(buf, size, "%s is not stated, and was in every measured row", axis->title);
-    if (isnan(p->ood_lo)) return opi__format(buf, size, "%s %.4g %s: never stated in a measured row", axis->title,
-                                             p->ood_value, axis->unit);
+        return opi__format(buf, size, "%s %s was never measured for %s", axis->title, axis_text(c, p->ood_axis),
+                           target);
+    if (isnan(p->ood_value))
+        return opi__format(buf, size, "%s is not stated, and was in every measured row", axis->title);
+    if (isnan(p->ood_lo))
+        return opi__format(buf, size, "%s %.4g %s: never stated in a measured row", axis->title, p->ood_value,
+                           axis->unit);
     return opi__format(buf, size, "%s %.4g %s is outside the measured %.4g to %.4g for %s", axis->title, p->ood_value,
                        axis->unit, p->ood_lo, p->ood_hi, target);
 }
 
-static size_t explain_combination(const opi_config *c, const opi_prediction *p, char *buf, size_t size) {
+static size_t explain_combination(const opi_config *c, const opi_prediction *p, char *buf, size_t size)
+{
     const opi__axis_def *axis = &opi__axes[p->ood_axis];
     const char *target = opi__targets[p->target].title;
     if (p->ood_axis2 < 0 || p->ood_axis2 >= (int32_t)opi__axis_total())
-        return opi__format(buf, size, "%s %s was never measured for %s, others with its kind of attention were", axis->title,
-                           axis_text(c, p->ood_axis), target);
+        return opi__format(buf, size, "%s %s was never measured for %s, others with its kind of attention were",
+                           axis->title, axis_text(c, p->ood_axis), target);
     char first[64];
     opi__copy_text(first, sizeof first, axis_text(c, p->ood_axis));
     return opi__format(buf, size, "%s %s with %s %s was never measured together for %s", axis->title, first,
                        opi__axes[p->ood_axis2].title, axis_text(c, p->ood_axis2), target);
 }
 
-static size_t explain_infeasible(const opi_config *c, char *buf, size_t size) {
+static size_t explain_infeasible(const opi_config *c, char *buf, size_t size)
+{
     opi_memory memory = {.struct_size = sizeof memory};
     if (context_exceeded(c))
         return opi__format(buf, size, "%.6g tokens of context asked, %s holds at most %d",
@@ -231,38 +291,51 @@ static size_t explain_infeasible(const opi_config *c, char *buf, size_t size) {
     return opi__format(buf, size, "%s", memory.limit);
 }
 
-size_t opi_predict_reason(const opi_model *m, const opi_config *config, const opi_prediction *p, char *buf, size_t size) {
+size_t opi_predict_reason(const opi_model *m, const opi_config *config, const opi_prediction *p, char *buf, size_t size)
+{
     opi_config c;
     opi_error err = {0};
-    if (size) *buf = 0;
-    if (!m || !config || !p || p->target < 0 || p->target >= OPI__T_COUNT) return 0;
-    if (opi__config_take(config, &c, &err)) return opi__format(buf, size, "%s", err.message);
+    if (size)
+        *buf = 0;
+    if (!m || !config || !p || p->target < 0 || p->target >= OPI__T_COUNT)
+        return 0;
+    if (opi__config_take(config, &c, &err))
+        return opi__format(buf, size, "%s", err.message);
     int axis = p->ood_axis >= 0 && p->ood_axis < (int32_t)opi__axis_total();
-    if (p->status == OPI_P_INFEASIBLE) return explain_infeasible(&c, buf, size);
-    if (p->status == OPI_P_OOD && axis) return explain_outside(&c, p, buf, size);
-    if (p->status == OPI_P_NEW_COMBINATION && axis) return explain_combination(&c, p, buf, size);
+    if (p->status == OPI_P_INFEASIBLE)
+        return explain_infeasible(&c, buf, size);
+    if (p->status == OPI_P_OOD && axis)
+        return explain_outside(&c, p, buf, size);
+    if (p->status == OPI_P_NEW_COMBINATION && axis)
+        return explain_combination(&c, p, buf, size);
     if (p->status == OPI_P_UNCALIBRATED)
         return opi__format(buf, size, "%s: %u measured rows, too few to learn from: physics only, no interval",
                            opi__targets[p->target].title, m->target[p->target].rows);
     return 0;
 }
 
-int32_t opi_predict_support(const opi_model *m, const opi_config *config, size_t target, opi_support *out, opi_error *err) {
+int32_t opi_predict_support(const opi_model *m, const opi_config *config, size_t target, opi_support *out,
+                            opi_error *err)
+{
     opi_config c;
     opi__question q;
     opi_support s = {0};
     const opi__anchor *best = NULL;
     double least = INFINITY;
-    if (!m || target >= OPI__T_COUNT) return opi__fail(err, OPI_E_INVALID, -1, "model is NULL or target %zu unknown", target);
+    if (!m || target >= OPI__T_COUNT)
+        return opi__fail(err, OPI_E_INVALID, -1, "model is NULL or target %zu unknown", target);
     int32_t status = opi__config_take(config, &c, err);
-    if (status) return status;
+    if (status)
+        return status;
     opi__question_make(m, &c, &q);
     for (size_t i = 0; i < m->n_anchors; i++) {
         const opi__anchor *a = &m->anchor[i];
-        if (!(a->targets >> target & 1)) continue;
+        if (!(a->targets >> target & 1))
+            continue;
         double d = opi__anchor_distance(m, q.encoded.envelope, q.code, a);
         s.cells += d <= 4 * m->spacing;
-        if (d < least) least = d, best = a;
+        if (d < least)
+            least = d, best = a;
     }
     s.nearest_distance = least / m->spacing;
     if (best)

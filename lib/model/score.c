@@ -7,12 +7,14 @@
 
 #define GROUP_REPORTED 50 /* rows a group needs to be listed */
 
-static int ascending(const void *a, const void *b) {
+static int ascending(const void *a, const void *b)
+{
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
-static double pinball(double y, double q, double level) {
+static double pinball(double y, double q, double level)
+{
     double e = y - q;
     return e >= 0 ? level * e : (level - 1) * e;
 }
@@ -23,13 +25,15 @@ typedef struct tally {
     double *ape, *widths;
 } tally;
 
-static void count(tally *t, const opi__held *h) {
+static void count(tally *t, const opi__held *h)
+{
     double e = h->median - h->y;
     t->ape[t->n] = fabs(expm1(e));
     t->ape_sum += t->ape[t->n];
     t->inside += h->y >= h->lo && h->y <= h->hi;
     t->pinball += (pinball(h->y, h->q10, .1) + pinball(h->y, h->median, .5) + pinball(h->y, h->q90, .9)) / 3;
-    if (isfinite(h->hi - h->lo)) t->widths[t->finite++] = h->hi - h->lo;
+    if (isfinite(h->hi - h->lo))
+        t->widths[t->finite++] = h->hi - h->lo;
     t->flagged += h->status == OPI_P_OOD;
     t->combined += h->status == OPI_P_NEW_COMBINATION;
     t->in_range += (size_t)h->in_range;
@@ -40,25 +44,31 @@ static void count(tally *t, const opi__held *h) {
     t->n++;
 }
 
-static double quantile(const double *sorted, size_t n, double level) {
-    if (n == 0) return NAN;
+static double quantile(const double *sorted, size_t n, double level)
+{
+    if (n == 0)
+        return NAN;
     double at = level * (double)(n - 1);
     size_t i = (size_t)at;
     return i + 1 < n ? sorted[i] + (at - (double)i) * (sorted[i + 1] - sorted[i]) : sorted[n - 1];
 }
 
-static void report(tally *t, int brief, opi__json *o) {
+static void report(tally *t, int brief, opi__json *o)
+{
     double n = (double)t->n;
     double width = 0;
-    for (size_t i = 0; i < t->finite; i++) width += t->widths[i];
+    for (size_t i = 0; i < t->finite; i++)
+        width += t->widths[i];
     qsort(t->ape, t->n, sizeof *t->ape, ascending);
     qsort(t->widths, t->finite, sizeof *t->widths, ascending);
     opi__json_add_int(o, "n", (int64_t)t->n);
-    if (t->n == 0) return;
+    if (t->n == 0)
+        return;
     opi__json_add_number(o, "median_ape", quantile(t->ape, t->n, .5));
     opi__json_add_number(o, "mape", t->ape_sum / n);
     opi__json_add_number(o, "coverage", (double)t->inside / n);
-    if (brief) return;
+    if (brief)
+        return;
     opi__json_add_number(o, "p90_ape", quantile(t->ape, t->n, .9));
     opi__json_add_number(o, "r2_log", 1 - t->error_square / (t->y_square - t->y_sum * t->y_sum / n));
     opi__json_add_number(o, "pinball", t->pinball / n);
@@ -70,34 +80,41 @@ static void report(tally *t, int brief, opi__json *o) {
     opi__json_add_number(o, "in_range_flagged", t->in_range ? (double)t->false_flags / (double)t->in_range : NAN);
 }
 
-static void reset(tally *t) {
+static void reset(tally *t)
+{
     double *ape = t->ape, *widths = t->widths;
     *t = (tally){.ape = ape, .widths = widths};
 }
 
 /* One list of groups: by campaign (axis -1) or by a category. */
-static void by_group(const opi__dataset *d, const opi__held *held, tally *t, const char *name, int axis, opi__json *groups) {
+static void by_group(const opi__dataset *d, const opi__held *held, tally *t, const char *name, int axis,
+                     opi__json *groups)
+{
     const opi__names *names = axis < 0 ? &d->sources : &d->names[axis];
     opi__json *list = opi__json_add_array(groups, name);
     for (uint32_t k = 0; k < names->n; k++) {
         reset(t);
         for (size_t i = 0; i < d->n; i++) {
             int32_t code = axis < 0 ? d->source[i] : d->code[i * OPI__CATEGORIES + (size_t)axis];
-            if (held[i].present && code == (int32_t)k) count(t, &held[i]);
+            if (held[i].present && code == (int32_t)k)
+                count(t, &held[i]);
         }
-        if (t->n < GROUP_REPORTED) continue;
+        if (t->n < GROUP_REPORTED)
+            continue;
         opi__json *one = opi__json_add_object(list, NULL);
         opi__json_add_string(one, "name", names->name[k]);
         report(t, 1, one);
     }
 }
 
-int32_t opi__score_target(const opi__dataset *d, const opi__held *held, opi__json *into) {
+int32_t opi__score_target(const opi__dataset *d, const opi__held *held, opi__json *into)
+{
     tally t = {.ape = opi__alloc(d->ctx, d->n, sizeof(double)), .widths = opi__alloc(d->ctx, d->n, sizeof(double))};
     int32_t status = t.ape && t.widths ? OPI_OK : OPI_E_NOMEM;
     if (!status) {
         for (size_t i = 0; i < d->n; i++)
-            if (held[i].present) count(&t, &held[i]);
+            if (held[i].present)
+                count(&t, &held[i]);
         report(&t, 0, into);
         opi__json *groups = opi__json_add_object(into, "groups");
         by_group(d, held, &t, "source", -1, groups);
