@@ -47,7 +47,8 @@ typedef struct opi_predict_options {
  *  row, targets in the order asked. Errors: OPI_E_INVALID, OPI_E_RANGE (level); a bad row is a status, not an error. */
 OPI_API int32_t opi_predict(const opi_model *model, const opi_config *configs, size_t n,
                             const opi_predict_options *options, opi_prediction *out, size_t out_size, opi_error *err);
-/** Probability that the target exceeds `limit`, from the calibrated predictive distribution. NaN if uncalibrated. */
+/** Probability that the target exceeds `limit`, from the calibrated predictive distribution. NaN if uncalibrated
+ *  or infeasible. */
 OPI_API int32_t opi_predict_exceed(const opi_model *model, const opi_config *config, size_t target, double limit,
                                    double *probability, opi_error *err);
 /** Writes the one-line reason of a status into buf (NUL-terminated, cut to size). Returns the length. */

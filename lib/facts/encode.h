@@ -5,6 +5,7 @@
 #include "facts/roofline.h"
 #include "facts/schema.h"
 
+#define OPI__ENCODING 1 /* raised whenever a feature of the same name changes its meaning */
 #define OPI__NUMBERS 48 /* numeric features of a learner; see encode.c for their order */
 /* Categories. The first OPI__TREE_CATEGORIES are features of the trees; all can key groups, levels and combinations. */
 enum {

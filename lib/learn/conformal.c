@@ -24,20 +24,12 @@ double opi__conformal_upper(const float *ascending, size_t n, double level)
     return rank > (double)n ? INFINITY : (double)ascending[(size_t)rank - 1];
 }
 
-/* The level-quantile of |z| of ascending signed scores, by merging the two tails from outside in. */
+/* The bound on |z| where one tail has too few scores to stand alone: there the rank is the last one, or past it. */
 static double symmetric(const float *z, size_t n, double level)
 {
-    double rank = ceil((double)(n + 1) * level * (1 - 1e-12));
-    if (rank > (double)n)
+    if (n == 0 || ceil((double)(n + 1) * level * (1 - 1e-12)) > (double)n)
         return INFINITY;
-    size_t lo = 0, hi = n, skip = n - (size_t)rank; /* how many of the largest |z| lie beyond the bound */
-    while (skip--) {
-        if (-z[lo] > z[hi - 1])
-            lo++;
-        else
-            hi--;
-    }
-    return fmax(-z[lo], z[hi - 1]);
+    return fmax(fabs((double)z[0]), fabs((double)z[n - 1]));
 }
 
 void opi__conformal_bounds(const float *ascending, size_t n, double level, double *lo, double *hi)
@@ -48,9 +40,9 @@ void opi__conformal_bounds(const float *ascending, size_t n, double level, doubl
         *hi = fmax((double)ascending[n - (size_t)rank], 0);
         return;
     }
-    double q = n ? symmetric(ascending, n, level) : INFINITY;
-    *hi = fmax(q, 0);
-    *lo = -*hi;
+    double q = symmetric(ascending, n, level);
+    *hi = q;
+    *lo = -q;
 }
 
 double opi__conformal_exceed(const float *ascending, size_t n, double z)

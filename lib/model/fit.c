@@ -207,17 +207,17 @@ static void run_head(void *user, size_t at)
     step(f, opi__targets[j->target].title);
 }
 
-static size_t count_cells(const fitting *f, const opi__target_work *w)
+/* Distinct cells, or campaigns, of a target's rows. */
+static uint32_t count_distinct(const fitting *f, const opi__target_work *w, int campaigns)
 {
-    uint64_t *cell = opi__alloc(f->ctx, w->n, sizeof *cell);
+    uint64_t *key = opi__alloc(f->ctx, w->n, sizeof *key);
     size_t n = 0;
-    if (cell) {
-        for (size_t i = 0; i < w->n; i++)
-            cell[i] = f->d->cell[w->row[i]];
-        n = opi__pairs_build(cell, w->n);
-    }
-    opi__free(f->ctx, cell);
-    return n;
+    for (size_t i = 0; i < w->n && key; i++)
+        key[i] = campaigns ? (uint64_t)f->d->source[w->row[i]] : f->d->cell[w->row[i]];
+    if (key)
+        n = opi__pairs_build(key, w->n);
+    opi__free(f->ctx, key);
+    return (uint32_t)n;
 }
 
 static int32_t prepare(fitting *f, const uint32_t *row, size_t n)
@@ -232,7 +232,8 @@ static int32_t prepare(fitting *f, const uint32_t *row, size_t n)
                 w->row[w->n++] = row[i];
         opi__target_model *g = &f->m->target[t];
         g->rows = (uint32_t)w->n;
-        g->cells = (uint32_t)count_cells(f, w);
+        g->cells = count_distinct(f, w, 0);
+        g->sources = count_distinct(f, w, 1);
         g->learned = w->n >= OPI__LEAST_ROWS && g->cells >= OPI__LEAST_CELLS;
         if (!g->learned)
             continue;

@@ -43,12 +43,11 @@ static void add_axes(const opi__target_model *g, opi__json *o)
     for (int e = 0; e < OPI__ENVELOPE; e++) {
         const opi__axis_def *axis = &opi__axes[opi__envelope_axis(e)];
         const opi__range *r = &g->range[e];
-        int logarithmic = e != OPI__E_TP && e != OPI__E_BITS;
         opi__json *one = opi__json_add_object(list, NULL);
         opi__json_add_string(one, "name", axis->name);
         opi__json_add_string(one, "unit", axis->unit);
-        opi__json_add_number(one, "min", !r->seen ? NAN : logarithmic ? exp(r->lo) : r->lo);
-        opi__json_add_number(one, "max", !r->seen ? NAN : logarithmic ? exp(r->hi) : r->hi);
+        opi__json_add_number(one, "min", r->seen ? opi__envelope_value(e, r->lo) : NAN);
+        opi__json_add_number(one, "max", r->seen ? opi__envelope_value(e, r->hi) : NAN);
         opi__json_add_bool(one, "blank_measured", r->blank_seen);
     }
 }
@@ -118,6 +117,7 @@ int32_t opi_model_inspect(const opi_model *m, opi_text **out, opi_error *err)
         opi__json_add_string(o, "answered_by", g->learned ? "learned" : "physics, uncalibrated");
         opi__json_add_int(o, "rows", g->rows);
         opi__json_add_int(o, "cells", g->cells);
+        opi__json_add_int(o, "campaigns", g->sources);
         if (!g->learned)
             continue;
         add_axes(g, o);

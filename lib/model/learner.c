@@ -93,7 +93,7 @@ static int32_t boost_fit(opi_ctx *ctx, const opi__fit_job *job, void **state, op
                            .huber = 4,
                            .seed = job->seed};
     if (job->n >= 3000)
-        p.trees = 600, p.leaves = 56;
+        p.trees = 600, p.leaves = 56, p.l2 = 4;
     if (job->n < 200)
         p.trees = 120, p.leaves = 5, p.min_weight = 6, p.l2 = 3;
     boosted *b = opi__zalloc(ctx, 1, sizeof *b);

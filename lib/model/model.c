@@ -60,6 +60,15 @@ static int seen(const uint8_t *flags, int32_t code)
     return code >= 0 && flags[code];
 }
 
+double opi__envelope_value(int e, double scaled)
+{
+    if (e == OPI__E_TP || e == OPI__E_BITS || !isfinite(scaled))
+        return scaled;
+    /* Through the logarithm and back, 256 would read 255.99999999999994. */
+    double v = exp(scaled), unit = pow(10, ceil(log10(v)) - 12);
+    return round(v / unit) * unit;
+}
+
 static void judge_numbers(const opi__target_model *g, const double *envelope, opi__verdict *v)
 {
     for (int e = 0; e < OPI__ENVELOPE; e++) {
@@ -68,10 +77,9 @@ static void judge_numbers(const opi__target_model *g, const double *envelope, op
             continue;
         v->distance = d;
         v->axis = opi__envelope_axis(e);
-        int logarithmic = e != OPI__E_TP && e != OPI__E_BITS;
-        v->value = logarithmic ? exp(envelope[e]) : envelope[e];
-        v->lo = g->range[e].seen ? logarithmic ? exp(g->range[e].lo) : g->range[e].lo : NAN;
-        v->hi = g->range[e].seen ? logarithmic ? exp(g->range[e].hi) : g->range[e].hi : NAN;
+        v->value = opi__envelope_value(e, envelope[e]);
+        v->lo = g->range[e].seen ? opi__envelope_value(e, g->range[e].lo) : NAN;
+        v->hi = g->range[e].seen ? opi__envelope_value(e, g->range[e].hi) : NAN;
     }
 }
 

@@ -77,6 +77,8 @@ typedef struct opi__verdict {
     int32_t axis, axis2;
     double distance, value, lo, hi;
 } opi__verdict;
+/* Back from the envelope's scale, to 12 digits. */
+double opi__envelope_value(int e, double scaled);
 #define OPI__FAR 10. /* distance of a category never measured */
 void opi__judge(const opi_model *m, int32_t target, const double *envelope, const int32_t *code, opi__verdict *v);
 

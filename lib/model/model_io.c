@@ -2,6 +2,7 @@
 /* A model to bytes and back. Loading is in place: big arrays point into the block. */
 #include "base/ctx.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/mem.h"
 #include "base/status.h"
 #include "model/model.h"
@@ -10,6 +11,15 @@
 
 #define MOST_FILE  ((size_t)1 << 30)
 #define MOST_NAMES 65536
+
+/* What the numbers of a row mean: trees know features by position, so a file made with others must not be read. */
+static uint32_t fingerprint(void)
+{
+    uint64_t h = OPI__FNV_START;
+    for (int i = 0; i < OPI__NUMBERS; i++)
+        h = opi__fnv1a64(h, opi__number_names[i], strlen(opi__number_names[i]) + 1);
+    return (uint32_t)(h ^ h >> 32) + OPI__ENCODING;
+}
 
 /* ---- save ---- */
 
@@ -56,6 +66,7 @@ int32_t opi_model_save_memory(const opi_model *m, opi_text **out, opi_error *err
     opi__write_u32(&w, OPI__FEATURES);
     opi__write_u32(&w, OPI__ENVELOPE);
     opi__write_u32(&w, OPI__PAIR_KINDS);
+    opi__write_u32(&w, fingerprint());
     save_names(m, &w);
     for (int t = 0; t < OPI__T_COUNT; t++) {
         opi__write_text(&w, opi__targets[t].name);
@@ -182,6 +193,24 @@ static int sound_anchors(const opi_model *m)
     return m->spacing > 0 && isfinite(m->spacing);
 }
 
+/* Targets are only ever appended: a file with fewer has nothing learned for the new ones. */
+static int32_t load_shape(opi__reader *r, uint32_t *targets, opi_error *err)
+{
+    const uint32_t shape[] = {OPI__T_COUNT, OPI__CATEGORIES, OPI__FEATURES, OPI__ENVELOPE, OPI__PAIR_KINDS,
+                              fingerprint()};
+    for (size_t i = 0; i < sizeof shape / sizeof *shape; i++) {
+        uint32_t have = opi__read_u32(r);
+        if (r->failed)
+            return opi__read_error(r, err);
+        if (i == 0 ? have == 0 || have > shape[0] : have != shape[i])
+            return opi__fail(err, OPI_E_VERSION, (int64_t)r->at, "model schema: %u in field %zu, this library has %u",
+                             have, i, shape[i]);
+        if (i == 0)
+            *targets = have;
+    }
+    return OPI_OK;
+}
+
 static int32_t load_body(opi_model *m, opi__reader *r, opi_error *err)
 {
     size_t n;
@@ -193,15 +222,11 @@ static int32_t load_body(opi_model *m, opi__reader *r, opi_error *err)
     if (!m->learner)
         return opi__fail(err, OPI_E_VERSION, (int64_t)r->at, "model of learner \"%.40s\": not in this library",
                          learner);
-    const uint32_t shape[] = {OPI__T_COUNT, OPI__CATEGORIES, OPI__FEATURES, OPI__ENVELOPE, OPI__PAIR_KINDS};
-    for (size_t i = 0; i < sizeof shape / sizeof *shape; i++) {
-        uint32_t have = opi__read_u32(r);
-        if (have != shape[i])
-            return opi__fail(err, r->failed ? OPI_E_FORMAT : OPI_E_VERSION, (int64_t)r->at,
-                             "model schema: %u in field %zu, this library has %u", have, i, shape[i]);
-    }
-    int32_t status = load_names(m, r, err);
-    for (int t = 0; t < OPI__T_COUNT && !status; t++) {
+    uint32_t targets = 0;
+    int32_t status = load_shape(r, &targets, err);
+    if (!status)
+        status = load_names(m, r, err);
+    for (uint32_t t = 0; t < targets && !status; t++) {
         if (strcmp(opi__read_text(r), opi__targets[t].name) || r->failed)
             return opi__read_error(r, err);
         status = load_target(m, &m->target[t], r, err);

@@ -221,8 +221,9 @@ int32_t opi_predict_exceed(const opi_model *m, const opi_config *config, size_t 
     if (status)
         return status;
     const opi__target_model *g = &m->target[target];
-    if (!g->learned || limit <= 0) {
-        *probability = g->learned ? 1 : NAN;
+    const int silent = !g->learned || infeasible(&c);
+    if (silent || limit <= 0) {
+        *probability = silent ? NAN : 1;
         return OPI_OK;
     }
     opi__question_make(m, &c, &q);
@@ -333,7 +334,7 @@ int32_t opi_predict_support(const opi_model *m, const opi_config *config, size_t
         if (!(a->targets >> target & 1))
             continue;
         double d = opi__anchor_distance(m, q.encoded.envelope, q.code, a);
-        s.cells += d <= 4 * m->spacing;
+        s.cells += d <= m->spacing;
         if (d < least)
             least = d, best = a;
     }

@@ -13,7 +13,7 @@
 #define MOST_FACTOR 6   /* slack never grows past this: an axis pushed out by half is always flagged */
 /* Slack of each axis before it is widened: 5 % of the value on log axes; less than the step of the whole-numbered
  * ones. */
-static const double slack[OPI__ENVELOPE] = {.05, .05, .05, .05, .1, .1, .1};
+static const double slack[OPI__ENVELOPE] = {.05, .05, .05, .05, .05, .1, .1};
 
 static int32_t copy_names(opi_model *m, const opi__dataset *d, const uint32_t *row, size_t n)
 {

@@ -153,15 +153,15 @@ START_TEST(newer_files)
     ck_assert_int_eq(err.index, 8);
     ck_assert_msg(strstr(err.message, "model format 2") != NULL, "%s", err.message);
     free(copy);
-    for (uint32_t field = 0; field < 6;
-         field++) { /* a learner, then each size of the schema, that this library has not */
-        const uint32_t shape[] = {OPI__T_COUNT, OPI__CATEGORIES, OPI__FEATURES, OPI__ENVELOPE, OPI__PAIR_KINDS};
+    /* A learner, each size of the schema, and an encoding of features that this library has not. */
+    for (uint32_t field = 0; field < 7; field++) {
+        const uint32_t shape[] = {OPI__T_COUNT, OPI__CATEGORIES, OPI__FEATURES, OPI__ENVELOPE, OPI__PAIR_KINDS, 12345};
         opi__writer w;
         opi_text *text = NULL;
         opi__write_start(&w, ctx);
         opi__write_text(&w, "{}");
         opi__write_text(&w, field == 0 ? "oracle" : "boost");
-        for (uint32_t i = 0; i < 5; i++)
+        for (uint32_t i = 0; i < 6; i++)
             opi__write_u32(&w, shape[i] + (i + 1 == field));
         ck_assert_int_eq(opi__write_finish(&w, &text, NULL), OPI_OK);
         ck_assert_int_eq(load_status(opi_text_data(text), opi_text_size(text)), OPI_E_VERSION);
