@@ -317,6 +317,7 @@ START_TEST(model_as_documented)
     ck_assert_uint_eq(opi__read_u32(&r), OPI__FEATURES);
     ck_assert_uint_eq(opi__read_u32(&r), 7);
     ck_assert_uint_eq(opi__read_u32(&r), 5);
+    ck_assert_uint_ne(opi__read_u32(&r), 0); /* the encoding's fingerprint */
     for (int c = 0; c < OPI__CATEGORIES; c++) {
         const char *last = NULL;
         names[c] = opi__read_u32(&r);
