@@ -4,8 +4,10 @@
 
 import os
 import re
+import shlex
 import subprocess
 import sys
+import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import harness  # noqa: E402
@@ -62,11 +64,38 @@ def predict_ctypes(t):
         t.check("a load far outside is named", "is outside the measured" in out.splitlines()[-1], out)
 
 
+def readme(t, build):
+    """The README's own programs work as printed."""
+    text = harness.text(os.path.join(harness.ROOT, "README.md"))
+    c, py = (re.search(r"```%s\n(.*?)```" % language, text, re.S).group(1) for language in ("c", "python"))
+    with tempfile.TemporaryDirectory() as folder:
+        source, program = os.path.join(folder, "readme.c"), os.path.join(folder, "readme")
+        with open(source, "w", encoding="utf-8") as f:
+            f.write(c)
+        flags = ["-fsanitize=address,undefined"] if os.environ.get("OMNIPILOT_SANITIZED") else []
+        library = os.path.join(build, "lib")
+        status, out, err = run(*shlex.split(os.environ.get("CC", "cc")), "-std=c11", "-Wall", "-Wextra", "-Werror",
+                               *flags, "-I" + os.path.join(harness.ROOT, "include"), source, "-o", program,
+                               "-L" + library, "-lomnipilot", "-Wl,-rpath," + library)
+        t.check("README's C program builds", status == 0, out + err)
+        if status == 0:
+            status, out, err = run(program)
+            t.check("README's C program answers", status == 0 and not err and
+                    re.match(r"ITL p50 [\d.]+ ms, 80 % interval [\d.]+ to [\d.]+ \((ok|new-combination)\)\n$", out),
+                    "status %d: %s%s" % (status, out, err))
+    if os.environ.get("OMNIPILOT_SANITIZED"):
+        return
+    sys.path.insert(0, os.path.join(harness.ROOT, "bindings/python"))
+    status, out, err = run(sys.executable, "-c", "import sys; sys.path.insert(0, %r)\n%s" % (sys.path[0], py))
+    t.check("README's Python program answers", status == 0 and not err and "'p50': " in out, out + err)
+
+
 def main(build):
     t = harness.Checks()
     scheduler_loop(t, build)
     admission_check(t, build)
     predict_ctypes(t)
+    readme(t, build)
     known = {"scheduler_loop.c", "admission_check.c", "predict_ctypes.py"}
     there = {os.path.basename(p) for p in harness.files("examples", ext=(".c", ".py"))}
     t.check("every example is run here", there == known, str(there ^ known))
