@@ -278,8 +278,8 @@ static uint32_t walk_forest(opi__reader *r)
 static uint32_t walk_target(opi__reader *r, const size_t *names)
 {
     size_t n, scores;
-    uint32_t learned = opi__read_u32(r), rows = opi__read_u32(r), cells = opi__read_u32(r), reserved = opi__read_u32(r);
-    ck_assert(learned <= 1 && rows >= cells && reserved == 0);
+    uint32_t learned = opi__read_u32(r), rows = opi__read_u32(r), cells = opi__read_u32(r), campaigns = opi__read_u32(r);
+    ck_assert(learned <= 1 && rows >= cells && cells >= campaigns);
     if (!learned)
         return 0;
     ck_assert_uint_eq(walk_forest(r), 1);
