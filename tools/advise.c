@@ -57,9 +57,9 @@ static int read_load(const args *a, opi_advise_request *r)
     status = status ? status : parse_number_option(a, "input", 1, 0, LONGEST_TEXT, &r->input_len);
     status = status ? status : parse_number_option(a, "output", 1, 0, LONGEST_TEXT, &r->output_len);
     status = status ? status : args_exclude(a, "concurrency", "rate");
-    if (!status && !args_has(a, "concurrency") && !args_has(a, "rate")) {
+    if (!status && !args_has(a, "concurrency") && !args_has(a, "rate") && !args_has(a, "demand")) {
         status =
-            tool_fail(X_USAGE, "the load is missing: give --concurrency (requests in flight) or --rate (requests/s)");
+            tool_fail(X_USAGE, "the load is missing: give --concurrency (requests in flight), --rate (requests/s) or --demand");
     }
     status = status ? status : parse_number_option(a, "concurrency", 0, 1, MOST_REQUESTS, &r->concurrency);
     status = status ? status : parse_number_option(a, "rate", 0, 1, MOST_RATE, &r->request_rate);

@@ -124,7 +124,8 @@ static void print_candidate(const advise_view *v, size_t rank, const size_t *tar
         snprintf(pp, sizeof pp, " %3d", c.config.pp > 0 ? c.config.pp : 1);
     }
     out_human(cost, c.price_stated ? -c.terms.node : NAN, 3);
-    out_human(mtok, c.usd_per_mtok, 3);
+    /* All costs in, as it is ranked; the node alone is in --json and --csv. */
+    out_human(mtok, c.price_stated ? (c.terms.value - c.terms.total) / (c.out_tok_s * 0.0036) : NAN, 3);
     const char *word = short_verdict(c.verdict, &style);
     int replicas = c.replicas > 0 ? c.replicas : 1;
     out_printf("%s%3zu%s%s %-21s %4d %3d%s %5d  %-6s %-13s%6s%7s%8s  %s%s%s\n",
@@ -292,7 +293,7 @@ void advise_print(const advise_view *v)
         snprintf(line, sizeof line,
                  "\nIntervals: %.4g %%, for held-out cells of measured sites; another cluster may differ by more. "
                  "Throughput is "
-                 "that of all replicas; P(SLO): probability that every limit is met.",
+                 "that of all replicas; P(SLO): probability that every limit is met; $/h: nodes; $/Mtok: all costs.",
                  100 * v->level);
         out_wrap(0, 0, line);
     }

@@ -182,6 +182,11 @@ static int predict_one(opi_ctx *ctx, const args *a, const predict_job *job)
     if (status) {
         return status;
     }
+    /* A misspelled precision is a mistake, not a new one: the memory formula knows the names. */
+    opi_memory memory = {.struct_size = sizeof memory};
+    if (opi_memory_fit(&in.config, &memory, &err) == OPI_E_INVALID && strstr(err.message, "precision")) {
+        return tool_error(&err, "precision");
+    }
     opi_prediction *p = tool_alloc(job->n_targets, sizeof *p);
     options.targets = job->targets;
     options.n_targets = job->n_targets;

@@ -150,7 +150,17 @@ void predict_json_row(const predict_job *job, const predict_row *row)
 }
 
 /* ---- one configuration, for people ---- */
-static void target_row(out_table *t, const opi_prediction *p, size_t target)
+static int is_default_level(const opi_prediction *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (!isnan(p[i].level)) {
+            return fabs(p[i].level - 0.8) < 1e-9;
+        }
+    }
+    return 1;
+}
+
+static void target_row(out_table *t, const opi_prediction *p, size_t target, int quantiles)
 {
     opi_target_info info = target_info(target);
     char num[4 * OUT_NUM], lo[OUT_NUM], hi[OUT_NUM];
@@ -162,11 +172,6 @@ static void target_row(out_table *t, const opi_prediction *p, size_t target)
     } else {
         out_cellf(t, "[%s … %s]", out_human(lo, p->lo, 3), out_human(hi, p->hi, 3));
     }
-    if (isnan(p->p10) || isnan(p->p90)) {
-        out_cell(t, "-");
-    } else {
-        out_cellf(t, "%s … %s", out_human(lo, p->p10, 3), out_human(hi, p->p90, 3));
-    }
     out_cell(t, info.unit);
     const char *word = predict_verdict(p->status, &style);
     out_cell_style(t, word, (out_style)style);
@@ -174,6 +179,11 @@ static void target_row(out_table *t, const opi_prediction *p, size_t target)
         out_cell(t, out_human(num, p->calibration_rows, 8));
     } else {
         out_cell(t, "-");
+    }
+    if (quantiles && (isnan(p->p10) || isnan(p->p90))) {
+        out_cell(t, "-");
+    } else if (quantiles) {
+        out_cellf(t, "%s … %s", out_human(lo, p->p10, 3), out_human(hi, p->p90, 3));
     }
 }
 
@@ -251,8 +261,9 @@ static void support_line(const predict_job *job, const opi_config *c)
 
 void predict_print_one(const predict_job *job, const opi_config *config, const opi_prediction *p)
 {
-    static const char *const heads[] = {"target", ">median", "interval",      "10 % … 90 %",
-                                        "unit",   "support", ">calibrated on"};
+    static const char *const all[] = {"target", ">median", "interval", "unit", "support", ">calibrated on", "10 % … 90 %"};
+    /* At 80 % the interval is the range from the 10 % to the 90 % quantile: said once. */
+    const size_t heads = sizeof all / sizeof all[0] - (is_default_level(p, job->n_targets) ? 1 : 0);
     char where[256], load[160];
     opi_memory m = {.struct_size = sizeof m};
     out_printf("%s%s%s on %s\n%s\n\n", out_on(OUT_BOLD), config->llm->name, out_off(),
@@ -261,9 +272,9 @@ void predict_print_one(const predict_job *job, const opi_config *config, const o
         predict_reasons(job->model, config, p, job->targets, job->n_targets, 0);
         return;
     }
-    out_table *t = out_table_new(heads, sizeof heads / sizeof heads[0]);
+    out_table *t = out_table_new(all, heads);
     for (size_t i = 0; i < job->n_targets; i++) {
-        target_row(t, &p[i], job->targets[i]);
+        target_row(t, &p[i], job->targets[i], heads == sizeof all / sizeof all[0]);
     }
     out_table_end(t, 0);
     out_puts("\n");

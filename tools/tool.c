@@ -4,6 +4,7 @@
 #include "out.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -102,14 +103,16 @@ int tool_read_file(const char *option, const char *path, size_t limit, char **by
 {
     struct stat st;
     int standard = strcmp(path, "-") == 0;
-    FILE *f = standard ? stdin : fopen(path, "rb");
+    /* Without O_NONBLOCK the open of a named pipe nobody writes to would wait for ever. */
+    int fd = standard ? -1 : open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    FILE *f = standard ? stdin : fd >= 0 ? fdopen(fd, "rb") : NULL;
     size_t cap = 1 << 16, n = 0;
     if (!f) {
         return tool_fail(X_USAGE, "--%s: cannot open '%s': %s", option, path, strerror(errno));
     }
-    if (fstat(fileno(f), &st) == 0 && S_ISDIR(st.st_mode)) {
+    if (!standard && (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))) {
         fclose(f);
-        return tool_fail(X_USAGE, "--%s: '%s' is a folder, not a file", option, path);
+        return tool_fail(X_USAGE, "--%s: '%s' is not a regular file", option, path);
     }
     char *buf = tool_alloc(cap + 1, 1);
     for (;;) {

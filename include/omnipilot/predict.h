@@ -61,7 +61,7 @@ OPI_API const char *opi_prediction_status_name(int32_t status);
 typedef struct opi_support {
     uint32_t struct_size;
     uint32_t cells;           /**< measured cells within one typical spacing */
-    double nearest_distance;  /**< to the nearest one; 1 = the median distance of measured neighbors */
+    double nearest_distance;  /**< to the nearest one; 1 = the distance within which nine of ten cells have another */
     char nearest[160];        /**< it, in words */
 } opi_support;
 OPI_API int32_t opi_predict_support(const opi_model *model, const opi_config *config, size_t target, opi_support *out,

@@ -166,10 +166,10 @@ static void explain_nothing(opi_advice *a, text *t)
             nearest = c;
     }
     if (!nearest) {
-        say(t, "Nothing is feasible: no engine serves these GPUs.");
+        say(t, "No engine serves these GPUs.");
         return;
     }
-    say(t, "Nothing is feasible; the nearest miss: ");
+    say(t, "The nearest miss: ");
     if (nearest->pub.config.n_gpus > 0) {
         char label[160];
         opi__label(nearest, label, sizeof label);

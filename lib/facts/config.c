@@ -4,10 +4,13 @@
 #include "base/take.h"
 #include <math.h>
 
-static int32_t number(const char *field, double v, double most, opi_error *err)
+#define LEAST_TOKENS 1.
+#define LEAST_REQUESTS 1e-3 /* of a replica: a share of a request in flight, or a request in a quarter of an hour */
+
+static int32_t number(const char *field, double v, double least, double most, opi_error *err)
 {
-    if (isnan(v) || v < 0 || v > most)
-        return opi__fail(err, OPI_E_RANGE, -1, "%s = %.6g: must be a number from 0 (not stated) to %.6g", field, v,
+    if (isnan(v) || v < 0 || v > most || (v > 0 && v < least))
+        return opi__fail(err, OPI_E_RANGE, -1, "%s = %.6g: must be 0 (not stated), or from %.6g to %.6g", field, v, least,
                          most);
     return OPI_OK;
 }
@@ -66,21 +69,21 @@ int32_t opi__config_take_memory(const opi_config *in, opi_config *out, opi_error
     if (!status)
         status = degrees(&c, err);
     if (!status)
-        status = number("input_len", c.input_len, OPI__MOST_TOKENS, err);
+        status = number("input_len", c.input_len, LEAST_TOKENS, OPI__MOST_TOKENS, err);
     if (!status)
-        status = number("output_len", c.output_len, OPI__MOST_TOKENS, err);
+        status = number("output_len", c.output_len, LEAST_TOKENS, OPI__MOST_TOKENS, err);
     if (!status)
-        status = number("max_context", c.max_context, OPI__MOST_TOKENS, err);
+        status = number("max_context", c.max_context, LEAST_TOKENS, OPI__MOST_TOKENS, err);
     if (!status)
-        status = number("concurrency", c.concurrency, OPI__MOST_REQUESTS, err);
+        status = number("concurrency", c.concurrency, LEAST_REQUESTS, OPI__MOST_REQUESTS, err);
     if (!status)
-        status = number("request_rate", c.request_rate, OPI__MOST_REQUESTS, err);
+        status = number("request_rate", c.request_rate, LEAST_REQUESTS, OPI__MOST_REQUESTS, err);
     if (!status)
-        status = number("weight_bits", c.weight_bits, 64, err);
+        status = number("weight_bits", c.weight_bits, 1, 64, err);
     if (!status)
-        status = number("kv_bits", c.kv_bits, 64, err);
+        status = number("kv_bits", c.kv_bits, 1, 64, err);
     if (!status)
-        status = number("mem_util", c.mem_util, 1, err);
+        status = number("mem_util", c.mem_util, .01, 1, err);
     if (!status)
         *out = c;
     return status;

@@ -107,6 +107,14 @@ static const char *shape_of(const opi_llm *m, char *buf, size_t size)
     return buf;
 }
 
+/* Requests in flight without a word on the load are a server's closed loop, a rate is an open one. */
+static const char *load_of(const opi_config *c)
+{
+    if (c->load_kind && *c->load_kind)
+        return opi__spell_load(c->load_kind);
+    return c->request_rate > 0 ? "rate" : c->concurrency > 0 ? "concurrency" : "";
+}
+
 static void categories(const opi_config *c, opi__encoded *e)
 {
     const char **out = e->category;
@@ -115,7 +123,7 @@ static void categories(const opi_config *c, opi__encoded *e)
     out[OPI__C_PRECISION] = text(opi__spell_precision(c->precision));
     out[OPI__C_ENGINE] = text(opi__spell_engine(c->engine));
     out[OPI__C_FAMILY] = c->llm->family;
-    out[OPI__C_LOAD] = text(opi__spell_load(c->load_kind));
+    out[OPI__C_LOAD] = load_of(c);
     out[OPI__C_ATTENTION] = c->llm->attention;
     out[OPI__C_ARCH] = c->llm->arch;
     out[OPI__C_MODEL] = c->llm->name;

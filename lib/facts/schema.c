@@ -134,3 +134,15 @@ int32_t opi_axis_at(size_t index, opi_axis_info *out, opi_error *err)
                           .name = def->name, .unit = def->unit, .title = def->title};
     return opi__give(out, &info, sizeof info, "opi_axis_info", err);
 }
+
+int32_t opi__residual_of(int32_t target)
+{
+    return target == OPI__T_TOTAL_TOK_S || target == OPI__T_REQ_S ? OPI__T_OUT_TOK_S : target;
+}
+
+int opi__identity_holds(int32_t target, double input_len, double output_len)
+{
+    if (opi__residual_of(target) == target)
+        return 1;
+    return output_len > 0 && (target == OPI__T_REQ_S || input_len > 0);
+}

@@ -29,6 +29,11 @@ typedef struct opi__target_def {
     double upper;          /* largest possible value (1 for shares, INFINITY else) */
 } opi__target_def;
 extern const opi__target_def opi__targets[OPI__T_COUNT];
+/* The target whose residual this one shares by an identity: total tokens/s and requests/s are output tokens/s times a factor
+ * of the stated lengths, so one learned figure answers for all three and they cannot contradict. Itself for the others. */
+int32_t opi__residual_of(int32_t target);
+/* 1 when the lengths that the identity needs are stated. */
+int opi__identity_holds(int32_t target, double input_len, double output_len);
 
 /* Axes of the table and of the model: numbers then categories. */
 typedef struct opi__axis_def {

@@ -115,6 +115,10 @@ static void fill(opi__dataset *d, const opi__encoded *encoded, int by_mix)
             double y = r->value[t] > 0 && r->launch_ok != 0 ? log(r->value[t]) - encoded[i].base[t] : NAN;
             d->y[t][i] = isfinite(y) ? y : NAN;
         }
+        /* A row that states requests/s or total tokens/s states output tokens/s too. */
+        for (int t = OPI__T_TOTAL_TOK_S; t <= OPI__T_REQ_S && isnan(d->y[OPI__T_OUT_TOK_S][i]); t++)
+            if (opi__identity_holds(t, r->config.input_len, r->config.output_len))
+                d->y[OPI__T_OUT_TOK_S][i] = d->y[t][i];
         d->cell[i] = by_mix ? r->cell_mix : r->cell;
         d->source[i] = opi__names_find(&d->sources, r->source);
     }

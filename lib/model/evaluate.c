@@ -80,15 +80,16 @@ static int all_known(const opi_model *m, int t, const int32_t *code)
 
 static void predict_row(const evaluation *e, const opi_model *m, size_t i, int t, opi__held *h)
 {
-    const opi__target_model *g = &m->target[t];
+    const int32_t source = opi__residual_of(t);
+    const opi__target_model *g = &m->target[source];
     const int32_t *code = &e->d.code[i * OPI__CATEGORIES];
     double at[OPI__ENVELOPE], a, b;
     opi__verdict v;
     opi__location l;
     for (int k = 0; k < OPI__ENVELOPE; k++)
         at[k] = e->d.envelope[k][i];
-    opi__judge(m, t, at, code, &v);
-    opi__locate(m, t, &e->d.x[i * OPI__FEATURES], code, e->d.base[t][i], &l);
+    opi__judge(m, source, at, code, &v);
+    opi__locate(m, source, &e->d.x[i * OPI__FEATURES], code, e->d.base[t][i], &l);
     const opi__group *group = opi__group_of(g, v.status == OPI_P_OK ? OPI__N_KNOWN : OPI__N_COMBINATION, code);
     const float *score = group ? &g->score[group->first] : NULL;
     size_t n = group ? group->count : 0;
@@ -99,7 +100,7 @@ static void predict_row(const evaluation *e, const opi_model *m, size_t i, int t
     opi__conformal_bounds(score, n, e->level, &a, &b);
     h->lo = l.median + a * l.gap, h->hi = l.median + b * l.gap;
     h->status = v.status;
-    h->in_range = all_known(m, t, code);
+    h->in_range = all_known(m, source, code);
     h->nearest = NAN;
     h->present = 1;
 }
@@ -114,7 +115,7 @@ static int32_t run_fold(evaluation *e, opi_error *err)
             e->row[n++] = (uint32_t)i;
     int32_t status = opi__fit_rows(e->ctx, &e->d, e->row, n, &s, &m, NULL, err);
     for (int t = 0; t < OPI__T_COUNT && !status; t++) {
-        if (!m->target[t].learned)
+        if (!m->target[opi__residual_of(t)].learned)
             continue;
         for (size_t i = 0; i < e->d.n; i++) {
             if (e->d.cell[i] % FOLDS != (uint64_t)e->fold || isnan(e->d.y[t][i]))
@@ -145,7 +146,7 @@ static int32_t flag_group(evaluation *e, int axis, uint32_t group, opi__json *li
     if (status || !n)
         return status;
     for (int t = 0; t < OPI__T_COUNT; t++) {
-        for (size_t i = 0; i < e->d.n && m->target[t].learned; i++) {
+        for (size_t i = 0; i < e->d.n && m->target[opi__residual_of(t)].learned; i++) {
             const int32_t *code = &e->d.code[i * OPI__CATEGORIES];
             double at[OPI__ENVELOPE];
             opi__verdict v;
@@ -153,7 +154,7 @@ static int32_t flag_group(evaluation *e, int axis, uint32_t group, opi__json *li
                 continue;
             for (int k = 0; k < OPI__ENVELOPE; k++)
                 at[k] = e->d.envelope[k][i];
-            opi__judge(m, t, at, code, &v);
+            opi__judge(m, opi__residual_of(t), at, code, &v);
             mine++;
             outside += v.status == OPI_P_OOD;
         }

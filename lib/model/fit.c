@@ -234,7 +234,7 @@ static int32_t prepare(fitting *f, const uint32_t *row, size_t n)
         g->rows = (uint32_t)w->n;
         g->cells = count_distinct(f, w, 0);
         g->sources = count_distinct(f, w, 1);
-        g->learned = w->n >= OPI__LEAST_ROWS && g->cells >= OPI__LEAST_CELLS;
+        g->learned = w->n >= OPI__LEAST_ROWS && g->cells >= OPI__LEAST_CELLS && opi__residual_of(t) == t;
         if (!g->learned)
             continue;
         w->held = opi__alloc(f->ctx, w->n, sizeof *w->held);

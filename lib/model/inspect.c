@@ -109,15 +109,17 @@ int32_t opi_model_inspect(const opi_model *m, opi_text **out, opi_error *err)
     opi__json_add_int(root, "measured_cells_and_configurations", (int64_t)m->n_anchors);
     opi__json *targets = opi__json_add_array(root, "targets");
     for (int t = 0; t < OPI__T_COUNT; t++) {
-        const opi__target_model *g = &m->target[t];
+        const int32_t source = opi__residual_of(t);
+        const opi__target_model *own = &m->target[t], *g = &m->target[source];
         opi__json *o = opi__json_add_object(targets, NULL);
         opi__json_add_string(o, "name", opi__targets[t].name);
         opi__json_add_string(o, "title", opi__targets[t].title);
         opi__json_add_string(o, "unit", opi__targets[t].unit);
         opi__json_add_string(o, "answered_by", g->learned ? "learned" : "physics, uncalibrated");
-        opi__json_add_int(o, "rows", g->rows);
-        opi__json_add_int(o, "cells", g->cells);
-        opi__json_add_int(o, "campaigns", g->sources);
+        opi__json_add_string(o, "by_identity_from", source == t ? NULL : opi__targets[source].name);
+        opi__json_add_int(o, "rows", own->rows);
+        opi__json_add_int(o, "cells", own->cells);
+        opi__json_add_int(o, "campaigns", own->sources);
         if (!g->learned)
             continue;
         add_axes(g, o);

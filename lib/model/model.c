@@ -51,6 +51,8 @@ void opi__question_make(const opi_model *m, const opi_config *taken, opi__questi
 {
     opi__encode(taken, &q->encoded);
     opi__feature_row(m->names, &q->encoded, q->x, q->code);
+    for (int32_t t = 0; t < OPI__T_COUNT; t++)
+        q->identity[t] = opi__identity_holds(t, taken->input_len, taken->output_len);
     for (int e = 0; e < OPI__ENVELOPE; e++)
         q->encoded.envelope[e] = opi__envelope_scale(e, q->encoded.envelope[e]);
 }

@@ -61,7 +61,7 @@ struct opi_model {
     size_t n_anchors;
     opi__anchor *anchor;
     double whiten[OPI__ENVELOPE * OPI__ENVELOPE]; /* lower Cholesky factor of the anchors' covariance */
-    double spacing;                               /* median distance of an anchor to its nearest other */
+    double spacing;                               /* distance within which nine of ten anchors have another */
 };
 
 /* An encoded question. */
@@ -69,6 +69,7 @@ typedef struct opi__question {
     opi__encoded encoded;
     float x[OPI__FEATURES];
     int32_t code[OPI__CATEGORIES];
+    int32_t identity[OPI__T_COUNT]; /* 1: the lengths that the target's identity needs are stated */
 } opi__question;
 void opi__question_make(const opi_model *m, const opi_config *taken, opi__question *q);
 

@@ -26,16 +26,16 @@ static const opi_prediction blank = {.p10 = NAN,
 
 /* Targets whose residual is nearly another's, best first; -1 = none. */
 static const int32_t kin_of[OPI__T_COUNT][2] = {
-    [OPI__T_OUT_TOK_S] = {OPI__T_TOTAL_TOK_S, OPI__T_REQ_S},
-    [OPI__T_TOTAL_TOK_S] = {OPI__T_OUT_TOK_S, OPI__T_REQ_S},
-    [OPI__T_REQ_S] = {OPI__T_OUT_TOK_S, OPI__T_TOTAL_TOK_S},
+    [OPI__T_OUT_TOK_S] = {-1, -1},
+    [OPI__T_TOTAL_TOK_S] = {OPI__T_OUT_TOK_S, -1},
+    [OPI__T_REQ_S] = {OPI__T_OUT_TOK_S, -1},
     [OPI__T_TTFT_P50] = {OPI__T_TTFT_P95, -1},
     [OPI__T_TTFT_P95] = {OPI__T_TTFT_P50, -1},
     [OPI__T_ITL_P50] = {OPI__T_ITL_P95, OPI__T_E2E},
     [OPI__T_ITL_P95] = {OPI__T_ITL_P50, OPI__T_E2E},
     [OPI__T_E2E] = {OPI__T_ITL_P50, -1},
     [OPI__T_POWER] = {-1, -1},
-    [OPI__T_TOK_J] = {-1, -1},
+    [OPI__T_TOK_J] = {OPI__T_OUT_TOK_S, -1},
     [OPI__T_COLD_START] = {-1, -1},
     [OPI__T_KV_USAGE] = {-1, -1},
     [OPI__T_SM_ACTIVITY] = {OPI__T_OUT_TOK_S, -1},
@@ -89,21 +89,22 @@ static void from_physics(const opi_model *m, const opi__question *q, int32_t tar
 static void predict_target(const opi_model *m, const opi__question *q, int32_t target, double level,
                            opi_prediction *out)
 {
-    const opi__target_model *g = &m->target[target];
+    const int32_t source = opi__residual_of(target);
+    const opi__target_model *g = &m->target[source];
     opi__location l;
     opi__verdict v;
     *out = blank;
     out->target = target;
-    if (!g->learned) {
+    if (!g->learned || !q->identity[target]) {
         from_physics(m, q, target, level, out);
         return;
     }
-    opi__judge(m, target, q->encoded.envelope, q->code, &v);
+    opi__judge(m, source, q->encoded.envelope, q->code, &v);
     out->status = v.status;
     out->ood_distance = v.distance;
     out->ood_axis = v.axis, out->ood_axis2 = v.axis2;
     out->ood_value = v.value, out->ood_lo = v.lo, out->ood_hi = v.hi;
-    opi__locate(m, target, q->x, q->code, q->encoded.base[target], &l);
+    opi__locate(m, source, q->x, q->code, q->encoded.base[target], &l);
     const opi__group *group = opi__group_of(g, novelty_of(v.status), q->code);
     const float *score = group ? &g->score[group->first] : NULL;
     size_t n = group ? group->count : 0;
@@ -220,15 +221,16 @@ int32_t opi_predict_exceed(const opi_model *m, const opi_config *config, size_t 
     int32_t status = opi__config_take(config, &c, err);
     if (status)
         return status;
-    const opi__target_model *g = &m->target[target];
-    const int silent = !g->learned || infeasible(&c);
+    const int32_t source = opi__residual_of((int32_t)target);
+    const opi__target_model *g = &m->target[source];
+    const int silent = !g->learned || !opi__identity_holds((int32_t)target, c.input_len, c.output_len) || infeasible(&c);
     if (silent || limit <= 0) {
         *probability = silent ? NAN : 1;
         return OPI_OK;
     }
     opi__question_make(m, &c, &q);
-    opi__judge(m, (int32_t)target, q.encoded.envelope, q.code, &v);
-    opi__locate(m, (int32_t)target, q.x, q.code, q.encoded.base[target], &l);
+    opi__judge(m, source, q.encoded.envelope, q.code, &v);
+    opi__locate(m, source, q.x, q.code, q.encoded.base[target], &l);
     const opi__group *group = opi__group_of(g, novelty_of(v.status), q.code);
     double z = (log(limit) - l.median) / l.gap;
     *probability = group ? opi__conformal_exceed(&g->score[group->first], group->count, z) : NAN;
@@ -328,10 +330,11 @@ int32_t opi_predict_support(const opi_model *m, const opi_config *config, size_t
     int32_t status = opi__config_take(config, &c, err);
     if (status)
         return status;
+    const int32_t source = opi__residual_of((int32_t)target);
     opi__question_make(m, &c, &q);
     for (size_t i = 0; i < m->n_anchors; i++) {
         const opi__anchor *a = &m->anchor[i];
-        if (!(a->targets >> target & 1))
+        if (!(a->targets >> source & 1))
             continue;
         double d = opi__anchor_distance(m, q.encoded.envelope, q.code, a);
         s.cells += d <= m->spacing;

@@ -176,7 +176,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Median distance of (a sample of) anchors to their nearest other. */
+/* The distance within which nine of ten anchors (of a sample) have another: sweeps make the median tiny. */
 static int32_t measure_spacing(opi_model *m)
 {
     size_t step = m->n_anchors / 400 + 1, n = 0;
@@ -198,7 +198,7 @@ static int32_t measure_spacing(opi_model *m)
             nearest[n++] = best;
     }
     qsort(nearest, n, sizeof *nearest, by_value);
-    m->spacing = n ? fmax(nearest[n / 2], 1e-3) : 1;
+    m->spacing = n ? fmax(nearest[n * 9 / 10], 1e-3) : 1;
     opi__free(m->ctx, nearest);
     return OPI_OK;
 }
