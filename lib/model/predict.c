@@ -24,22 +24,19 @@ static const opi_prediction blank = {.p10 = NAN,
                                      .ood_lo = NAN,
                                      .ood_hi = NAN};
 
-/* Targets whose residual is nearly another's, best first; -1 = none. */
+/* Targets whose residual is nearly another's, best first, as index + 1; 0 = none, also for a target without a line here. */
+#define KIN(target) ((target) + 1)
 static const int32_t kin_of[OPI__T_COUNT][2] = {
-    [OPI__T_OUT_TOK_S] = {-1, -1},
-    [OPI__T_TOTAL_TOK_S] = {OPI__T_OUT_TOK_S, -1},
-    [OPI__T_REQ_S] = {OPI__T_OUT_TOK_S, -1},
-    [OPI__T_TTFT_P50] = {OPI__T_TTFT_P95, -1},
-    [OPI__T_TTFT_P95] = {OPI__T_TTFT_P50, -1},
-    [OPI__T_ITL_P50] = {OPI__T_ITL_P95, OPI__T_E2E},
-    [OPI__T_ITL_P95] = {OPI__T_ITL_P50, OPI__T_E2E},
-    [OPI__T_E2E] = {OPI__T_ITL_P50, -1},
-    [OPI__T_POWER] = {-1, -1},
-    [OPI__T_TOK_J] = {OPI__T_OUT_TOK_S, -1},
-    [OPI__T_COLD_START] = {-1, -1},
-    [OPI__T_KV_USAGE] = {-1, -1},
-    [OPI__T_SM_ACTIVITY] = {OPI__T_OUT_TOK_S, -1},
-    [OPI__T_TENSOR_ACTIVITY] = {OPI__T_OUT_TOK_S, -1},
+    [OPI__T_TOTAL_TOK_S] = {KIN(OPI__T_OUT_TOK_S)},
+    [OPI__T_REQ_S] = {KIN(OPI__T_OUT_TOK_S)},
+    [OPI__T_TTFT_P50] = {KIN(OPI__T_TTFT_P95)},
+    [OPI__T_TTFT_P95] = {KIN(OPI__T_TTFT_P50)},
+    [OPI__T_ITL_P50] = {KIN(OPI__T_ITL_P95), KIN(OPI__T_E2E)},
+    [OPI__T_ITL_P95] = {KIN(OPI__T_ITL_P50), KIN(OPI__T_E2E)},
+    [OPI__T_E2E] = {KIN(OPI__T_ITL_P50)},
+    [OPI__T_TOK_J] = {KIN(OPI__T_OUT_TOK_S)},
+    [OPI__T_SM_ACTIVITY] = {KIN(OPI__T_OUT_TOK_S)},
+    [OPI__T_TENSOR_ACTIVITY] = {KIN(OPI__T_OUT_TOK_S)},
 };
 
 static double value_of(double log_value, double upper)
@@ -70,13 +67,13 @@ static int novelty_of(int32_t status)
 static void from_physics(const opi_model *m, const opi__question *q, int32_t target, double level, opi_prediction *out)
 {
     double log_value = q->encoded.base[target];
-    const int32_t *kin = kin_of[target];
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 2 && kin_of[target][i]; i++) {
+        const int32_t kin = kin_of[target][i] - 1;
         opi__location l;
-        if (kin[i] < 0 || !m->target[kin[i]].learned)
+        if (!m->target[kin].learned)
             continue;
-        opi__locate(m, kin[i], q->x, q->code, q->encoded.base[kin[i]], &l);
-        log_value += l.median - q->encoded.base[kin[i]];
+        opi__locate(m, kin, q->x, q->code, q->encoded.base[kin], &l);
+        log_value += l.median - q->encoded.base[kin];
         break;
     }
     out->status = OPI_P_UNCALIBRATED;

@@ -297,27 +297,6 @@ START_TEST(exceed_agrees_with_the_interval)
 }
 END_TEST
 
-/* ---- identities: one learned figure answers for output and total tokens/s and requests/s ---- */
-
-START_TEST(rates_agree)
-{
-    const opi_prediction out = predict(&config, OPI__T_OUT_TOK_S, .9), total = predict(&config, OPI__T_TOTAL_TOK_S, .9);
-    const opi_prediction requests = predict(&config, OPI__T_REQ_S, .9);
-    const double all = 1 + config.input_len / config.output_len;
-    ck_assert_double_eq_tol(total.p50, out.p50 * all, 1e-9 * total.p50);
-    ck_assert_double_eq_tol(total.hi, out.hi * all, 1e-9 * total.hi);
-    ck_assert_double_eq_tol(requests.p50, out.p50 / config.output_len, 1e-9 * requests.p50);
-    ck_assert_double_eq_tol(requests.lo, out.lo / config.output_len, 1e-9 * requests.lo);
-    double a = 0, b = 0;
-    ck_assert_int_eq(opi_predict_exceed(model, &config, OPI__T_OUT_TOK_S, out.p50 * 1.1, &a, NULL), OPI_OK);
-    ck_assert_int_eq(opi_predict_exceed(model, &config, OPI__T_TOTAL_TOK_S, total.p50 * 1.1, &b, NULL), OPI_OK);
-    ck_assert_double_eq_tol(a, b, 1e-12);
-    opi_config blank = config; /* the identity needs the lengths */
-    blank.input_len = 0;
-    ck_assert_int_eq(predict(&blank, OPI__T_TOTAL_TOK_S, .9).status, OPI_P_UNCALIBRATED);
-}
-END_TEST
-
 /* ---- physics ---- */
 
 START_TEST(uncalibrated_targets_have_no_interval)
@@ -556,7 +535,6 @@ Suite *suite_predict(void)
     tcase_add_test(t, calibration_is_named);
     tcase_add_test(t, exceed_falls_with_the_limit);
     tcase_add_test(t, exceed_agrees_with_the_interval);
-    tcase_add_test(t, rates_agree);
     tcase_add_test(t, uncalibrated_targets_have_no_interval);
     tcase_add_test(t, shares_end_at_one);
     tcase_add_test(t, categories_never_measured);

@@ -340,12 +340,42 @@ START_TEST(status_names)
 }
 END_TEST
 
+/* ---- identities: one learned figure answers for output and total tokens/s and requests/s ---- */
+
+static opi_prediction one(const opi_config *c, size_t target)
+{
+    const opi_predict_options o = {.struct_size = sizeof o, .level = .9, .targets = &target, .n_targets = 1};
+    opi_prediction p;
+    ck_assert_int_eq(opi_predict(model, c, 1, &o, &p, sizeof p, NULL), OPI_OK);
+    return p;
+}
+
+START_TEST(rates_agree)
+{
+    const opi_prediction output = one(&config, OPI__T_OUT_TOK_S), total = one(&config, OPI__T_TOTAL_TOK_S);
+    const opi_prediction requests = one(&config, OPI__T_REQ_S);
+    const double all = 1 + config.input_len / config.output_len;
+    ck_assert_double_eq_tol(total.p50, output.p50 * all, 1e-9 * total.p50);
+    ck_assert_double_eq_tol(total.hi, output.hi * all, 1e-9 * total.hi);
+    ck_assert_double_eq_tol(requests.p50, output.p50 / config.output_len, 1e-9 * requests.p50);
+    ck_assert_double_eq_tol(requests.lo, output.lo / config.output_len, 1e-9 * requests.lo);
+    double a = 0, b = 0;
+    ck_assert_int_eq(opi_predict_exceed(model, &config, OPI__T_OUT_TOK_S, output.p50 * 1.1, &a, NULL), OPI_OK);
+    ck_assert_int_eq(opi_predict_exceed(model, &config, OPI__T_TOTAL_TOK_S, total.p50 * 1.1, &b, NULL), OPI_OK);
+    ck_assert_double_eq_tol(a, b, 1e-12);
+    opi_config blank = config; /* the identity needs the lengths */
+    blank.input_len = 0;
+    ck_assert_int_eq(one(&blank, OPI__T_TOTAL_TOK_S).status, OPI_P_UNCALIBRATED);
+}
+END_TEST
+
 Suite *suite_predict_refuse(void)
 {
     Suite *s = suite_create("predict_refuse");
     TCase *t = tcase_create("predict_refuse");
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, levels);
+    tcase_add_test(t, rates_agree);
     tcase_add_test(t, targets);
     tcase_add_test(t, null_arguments);
     tcase_add_test(t, options_by_size);
