@@ -73,6 +73,18 @@ static void add_measured(opi__json *o, const opi_model *m, const opi__fit_summar
     }
 }
 
+/* Hash of what the C library makes of the functions a fit depends on: two libraries, or two code paths of one chosen by
+ * the processor, may differ in the last bit, and then so may the bytes of a model. */
+static void libm_fingerprint(char *buf, size_t size)
+{
+    uint64_t h = OPI__FNV_START;
+    for (int i = 1; i <= 400; i++) {
+        const double x = i * .0373, v[] = {log(x), exp(x), pow(x, 1.7), expm1(-x)};
+        h = opi__fnv1a64(h, v, sizeof v);
+    }
+    opi__format(buf, size, "%llx", (unsigned long long)h);
+}
+
 static int32_t write_manifest(opi_model *m, const opi__dataset *d, const opi_fit_options *o,
                               const opi__fit_summary *summary, opi_error *err)
 {
@@ -88,6 +100,9 @@ static int32_t write_manifest(opi_model *m, const opi__dataset *d, const opi_fit
     opi__json_add_string(root, "note", o->note);
     opi__json *software = opi__json_add_object(root, "software");
     opi__json_add_string(software, "compiler", OPI__COMPILER);
+    char libm[20];
+    libm_fingerprint(libm, sizeof libm);
+    opi__json_add_string(software, "libm", libm);
     opi__json_add_string(software, "arithmetic", "IEEE 754 double, no contraction");
     opi__json *table = opi__json_add_object(root, "training_table");
     opi__json_add_string(table, "sha256", d->table->sha256);
