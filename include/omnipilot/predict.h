@@ -23,7 +23,7 @@ extern "C" {
 typedef struct opi_prediction {
     int32_t status;        /**< OPI_P_… */
     int32_t target;        /**< index of the target */
-    double p10, p50, p90;  /**< model quantiles */
+    double p10, p50, p90;  /**< quantiles of the calibrated predictive distribution (p50: the median) */
     double lo, hi;         /**< conformal interval at `level`; hi = +inf when too few calibration cells */
     double level;
     double ood_distance;   /**< 0 inside; > threshold (1) outside; unit: thresholds */
