@@ -150,7 +150,7 @@ static void explain_abstention(opi_advice *a, text *t)
     say(t, ".");
 }
 
-/* The reason that refused most candidates, and one of them. */
+/* Why nothing can run: memory when it was the limit anywhere, else the reason that refused most candidates. */
 static void explain_nothing(opi_advice *a, text *t)
 {
     size_t count[OPI_R_ENGINE + 1] = {0};
@@ -160,6 +160,9 @@ static void explain_nothing(opi_advice *a, text *t)
         count[a->cands.v[i].pub.infeasible]++;
     for (int32_t r = OPI_R_MEMORY; r <= OPI_R_ENGINE; r++)
         most = count[r] > count[most] ? r : most;
+    /* Memory was looked at only where the inventory sufficed: where it fails there, more of the same GPU may not help. */
+    if (count[OPI_R_MEMORY])
+        most = OPI_R_MEMORY;
     for (size_t i = 0; i < a->cands.n; i++) {
         const opi__cand *c = &a->cands.v[i];
         if (c->pub.infeasible == most && (!nearest || c->pub.memory.margin_gib > nearest->pub.memory.margin_gib))
