@@ -5,7 +5,6 @@
 #include "base/mem.h"
 #include "base/status.h"
 #include "base/take.h"
-#include "learn/conformal.h"
 #include "model/fit.h"
 #include "model/score.h"
 #include <math.h>
@@ -80,27 +79,18 @@ static int all_known(const opi_model *m, int t, const int32_t *code)
 
 static void predict_row(const evaluation *e, const opi_model *m, size_t i, int t, opi__held *h)
 {
-    const int32_t source = opi__residual_of(t);
-    const opi__target_model *g = &m->target[source];
     const int32_t *code = &e->d.code[i * OPI__CATEGORIES];
-    double at[OPI__ENVELOPE], a, b;
-    opi__verdict v;
-    opi__location l;
+    double at[OPI__ENVELOPE];
+    opi__answer a;
     for (int k = 0; k < OPI__ENVELOPE; k++)
         at[k] = e->d.envelope[k][i];
-    opi__judge(m, source, at, code, &v);
-    opi__locate(m, source, &e->d.x[i * OPI__FEATURES], code, e->d.base[t][i], &l);
-    const opi__group *group = opi__group_of(g, v.status == OPI_P_OK ? OPI__N_KNOWN : OPI__N_COMBINATION, code);
-    const float *score = group ? &g->score[group->first] : NULL;
-    size_t n = group ? group->count : 0;
+    opi__answer_row(m, t, at, &e->d.x[i * OPI__FEATURES], code, e->d.base[t][i], &a);
+    opi__answer_bounds(&a, .8, &h->q10, &h->q90);
+    opi__answer_bounds(&a, e->level, &h->lo, &h->hi);
     h->y = e->d.y[t][i] + e->d.base[t][i];
-    h->median = l.median;
-    opi__conformal_bounds(score, n, .8, &a, &b);
-    h->q10 = l.median + a * l.gap, h->q90 = l.median + b * l.gap;
-    opi__conformal_bounds(score, n, e->level, &a, &b);
-    h->lo = l.median + a * l.gap, h->hi = l.median + b * l.gap;
-    h->status = v.status;
-    h->in_range = all_known(m, source, code);
+    h->median = a.location.median;
+    h->status = a.verdict.status;
+    h->in_range = all_known(m, opi__residual_of(t), code);
     h->nearest = NAN;
     h->present = 1;
 }

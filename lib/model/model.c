@@ -2,6 +2,7 @@
 #include "model/model.h"
 #include "base/ctx.h"
 #include "base/mem.h"
+#include "learn/conformal.h"
 #include <math.h>
 #include <string.h>
 
@@ -189,4 +190,26 @@ const opi__group *opi__group_of(const opi__target_model *t, int novelty, const i
             return g;
     }
     return NULL;
+}
+
+void opi__answer_row(const opi_model *m, int32_t target, const double *envelope, const float *x, const int32_t *code,
+                     double base, opi__answer *out)
+{
+    const int32_t source = opi__residual_of(target);
+    const opi__target_model *t = &m->target[source];
+    opi__judge(m, source, envelope, code, &out->verdict);
+    opi__locate(m, source, x, code, base, &out->location);
+    /* Outside, the widest calibration there is; the verdict says not to trust it. */
+    const opi__group *g = opi__group_of(t, out->verdict.status == OPI_P_OK ? OPI__N_KNOWN : OPI__N_COMBINATION, code);
+    out->score = g ? &t->score[g->first] : NULL;
+    out->n = g ? g->count : 0;
+    out->group = g ? (uint32_t)(g - t->group) : UINT32_MAX;
+}
+
+void opi__answer_bounds(const opi__answer *a, double level, double *lo, double *hi)
+{
+    double below, above;
+    opi__conformal_bounds(a->score, a->n, level, &below, &above);
+    *lo = a->location.median + below * a->location.gap;
+    *hi = a->location.median + above * a->location.gap;
 }

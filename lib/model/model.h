@@ -95,6 +95,19 @@ void opi__locate(const opi_model *m, int32_t target, const float *x, const int32
 const opi__group *opi__group_of(const opi__target_model *t, int novelty, const int32_t *code);
 uint64_t opi__group_key(int novelty, int level, const int32_t *code);
 
+/* The one path from a row to an answer, on the log scale: prediction, probabilities and evaluation all go through it. */
+typedef struct opi__answer {
+    opi__verdict verdict;
+    opi__location location;
+    const float *score; /* [n] ascending: the calibration that answers for this row */
+    size_t n;
+    uint32_t group; /* its index; UINT32_MAX = there is none */
+} opi__answer;
+/* The target (or the one whose residual it shares) must be learned. base: log of the target's own physics value. */
+void opi__answer_row(const opi_model *m, int32_t target, const double *envelope, const float *x, const int32_t *code,
+                     double base, opi__answer *out);
+void opi__answer_bounds(const opi__answer *a, double level, double *lo, double *hi);
+
 /* Distance of a question to a measured anchor: whitened numbers, one unit per differing category. */
 double opi__anchor_distance(const opi_model *m, const double *at, const int32_t *code, const opi__anchor *to);
 

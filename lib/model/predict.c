@@ -46,19 +46,11 @@ static double value_of(double log_value, double upper)
 }
 
 /* Bounds in the target's unit; an infinite score gives 0 and infinity (or the target's upper end). */
-static void bounds(const opi__location *l, const float *score, size_t n, double level, double upper, double *lo,
-                   double *hi)
+static void bounds(const opi__answer *a, double level, double upper, double *lo, double *hi)
 {
-    double a, b;
-    opi__conformal_bounds(score, n, level, &a, &b);
-    *lo = value_of(l->median + a * l->gap, upper);
-    *hi = value_of(l->median + b * l->gap, upper);
-}
-
-/* Which calibration answers: outside, the widest there is (and the status says not to trust it). */
-static int novelty_of(int32_t status)
-{
-    return status == OPI_P_OK ? OPI__N_KNOWN : OPI__N_COMBINATION;
+    opi__answer_bounds(a, level, lo, hi);
+    *lo = value_of(*lo, upper);
+    *hi = value_of(*hi, upper);
 }
 
 /* The bound, times what a learned target of the same kind makes of its own bound here (requests/s follow tokens/s, a
@@ -86,32 +78,25 @@ static void from_physics(const opi_model *m, const opi__question *q, int32_t tar
 static void predict_target(const opi_model *m, const opi__question *q, int32_t target, double level,
                            opi_prediction *out)
 {
-    const int32_t source = opi__residual_of(target);
-    const opi__target_model *g = &m->target[source];
-    opi__location l;
-    opi__verdict v;
+    const double upper = opi__targets[target].upper;
+    opi__answer a;
     *out = blank;
     out->target = target;
-    if (!g->learned || !q->identity[target]) {
+    if (!m->target[opi__residual_of(target)].learned || !q->identity[target]) {
         from_physics(m, q, target, level, out);
         return;
     }
-    opi__judge(m, source, q->encoded.envelope, q->code, &v);
-    out->status = v.status;
-    out->ood_distance = v.distance;
-    out->ood_axis = v.axis, out->ood_axis2 = v.axis2;
-    out->ood_value = v.value, out->ood_lo = v.lo, out->ood_hi = v.hi;
-    opi__locate(m, source, q->x, q->code, q->encoded.base[target], &l);
-    const opi__group *group = opi__group_of(g, novelty_of(v.status), q->code);
-    const float *score = group ? &g->score[group->first] : NULL;
-    size_t n = group ? group->count : 0;
-    double upper = opi__targets[target].upper;
-    out->p50 = value_of(l.median, upper);
-    bounds(&l, score, n, DEFAULT_LEVEL, upper, &out->p10, &out->p90);
-    bounds(&l, score, n, level, upper, &out->lo, &out->hi);
+    opi__answer_row(m, target, q->encoded.envelope, q->x, q->code, q->encoded.base[target], &a);
+    out->status = a.verdict.status;
+    out->ood_distance = a.verdict.distance;
+    out->ood_axis = a.verdict.axis, out->ood_axis2 = a.verdict.axis2;
+    out->ood_value = a.verdict.value, out->ood_lo = a.verdict.lo, out->ood_hi = a.verdict.hi;
+    out->p50 = value_of(a.location.median, upper);
+    bounds(&a, DEFAULT_LEVEL, upper, &out->p10, &out->p90);
+    bounds(&a, level, upper, &out->lo, &out->hi);
     out->level = level;
-    out->calibration_rows = (uint32_t)n;
-    out->calibration_group = group ? (uint32_t)(group - g->group) : UINT32_MAX;
+    out->calibration_rows = (uint32_t)a.n;
+    out->calibration_group = a.group;
 }
 
 /* Whether the configuration cannot exist beyond doubt. The memory formula is good to a few percent, so a shortage
@@ -207,8 +192,7 @@ int32_t opi_predict_exceed(const opi_model *m, const opi_config *config, size_t 
 {
     opi_config c;
     opi__question q;
-    opi__verdict v;
-    opi__location l;
+    opi__answer a;
     if (!m || !probability)
         return opi__fail(err, OPI_E_INVALID, -1, "model or probability is NULL");
     if (target >= OPI__T_COUNT)
@@ -218,19 +202,16 @@ int32_t opi_predict_exceed(const opi_model *m, const opi_config *config, size_t 
     int32_t status = opi__config_take(config, &c, err);
     if (status)
         return status;
-    const int32_t source = opi__residual_of((int32_t)target);
-    const opi__target_model *g = &m->target[source];
-    const int silent = !g->learned || !opi__identity_holds((int32_t)target, c.input_len, c.output_len) || infeasible(&c);
+    const int silent = !m->target[opi__residual_of((int32_t)target)].learned ||
+                       !opi__identity_holds((int32_t)target, c.input_len, c.output_len) || infeasible(&c);
     if (silent || limit <= 0) {
         *probability = silent ? NAN : 1;
         return OPI_OK;
     }
     opi__question_make(m, &c, &q);
-    opi__judge(m, source, q.encoded.envelope, q.code, &v);
-    opi__locate(m, source, q.x, q.code, q.encoded.base[target], &l);
-    const opi__group *group = opi__group_of(g, novelty_of(v.status), q.code);
-    double z = (log(limit) - l.median) / l.gap;
-    *probability = group ? opi__conformal_exceed(&g->score[group->first], group->count, z) : NAN;
+    opi__answer_row(m, (int32_t)target, q.encoded.envelope, q.x, q.code, q.encoded.base[target], &a);
+    double z = (log(limit) - a.location.median) / a.location.gap;
+    *probability = a.score ? opi__conformal_exceed(a.score, a.n, z) : NAN;
     return OPI_OK;
 }
 
