@@ -34,7 +34,7 @@ typedef struct fitting {
     opi_model *m;
     opi__target_work work[OPI__T_COUNT];
     job jobs[OPI__T_COUNT * (1 + OPI__MOST_CELL_FOLDS + OPI__NOVEL_KINDS * COMBINATION_FOLDS + OPI__COARSE_FOLDS)];
-    size_t n_jobs, offset, total;
+    size_t n_jobs, total;
     atomic_size_t done;
     atomic_int canceled, status;
     atomic_flag telling;
@@ -139,7 +139,7 @@ static uint64_t job_seed(const fitting *f, const job *j, uint64_t stage)
 static void run_location(void *user, size_t at)
 {
     fitting *f = user;
-    const job *j = &f->jobs[f->offset + at];
+    const job *j = &f->jobs[at];
     opi__target_work *w = &f->work[j->target];
     if (stop(f))
         return;
@@ -169,7 +169,7 @@ static void run_location(void *user, size_t at)
 static void run_head(void *user, size_t at)
 {
     fitting *f = user;
-    const job *j = &f->jobs[f->offset + at];
+    const job *j = &f->jobs[at];
     opi__target_work *w = &f->work[j->target];
     if (stop(f))
         return;
@@ -264,7 +264,7 @@ static void add_jobs(fitting *f, int32_t target, int32_t kind, int32_t folds)
 static void plan(fitting *f, int heads)
 {
     size_t bound = SIZE_MAX;
-    f->n_jobs = f->offset = 0;
+    f->n_jobs = 0;
     for (;;) {
         int best = -1;
         size_t most = 0;
