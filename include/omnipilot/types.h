@@ -41,6 +41,8 @@ extern "C" {
 #define OPI_E_BUFFER (-12)     /**< the caller's buffer is too small; the needed size was written */
 #define OPI_E_UNSUPPORTED (-13) /**< valid, but not built into this library */
 #define OPI_E_INTERNAL (-14)   /**< a broken invariant of the library itself */
+#define OPI_E_FENCED (-15)     /**< this rank was declared dead and replaced: it must leave */
+#define OPI_E_LOST (-16)       /**< state is gone and neither a copy nor a checkpoint has it */
 
 /** What went wrong, filled only on failure. Fixed layout (512 bytes), never grown. */
 typedef struct opi_error {

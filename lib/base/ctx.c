@@ -68,7 +68,7 @@ const char *opi_status_name(int32_t code)
     static const char *const names[] = {
         "OPI_OK", "OPI_E_INVALID", "OPI_E_NOMEM", "OPI_E_IO", "OPI_E_FORMAT", "OPI_E_VERSION", "OPI_E_UNKNOWN",
         "OPI_E_AMBIGUOUS", "OPI_E_RANGE", "OPI_E_INFEASIBLE", "OPI_E_NODATA", "OPI_E_CANCELED", "OPI_E_BUFFER",
-        "OPI_E_UNSUPPORTED", "OPI_E_INTERNAL"};
+        "OPI_E_UNSUPPORTED", "OPI_E_INTERNAL", "OPI_E_FENCED", "OPI_E_LOST"};
     const int32_t last = (int32_t)(sizeof names / sizeof names[0]) - 1;
     return code <= 0 && code >= -last ? names[-code] : "OPI_E_?";
 }

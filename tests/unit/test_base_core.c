@@ -83,7 +83,8 @@ START_TEST(status_codes_have_names)
     ck_assert_str_eq(opi_status_name(OPI_E_RANGE), "OPI_E_RANGE");
     ck_assert_str_eq(opi_status_name(OPI_E_UNSUPPORTED), "OPI_E_UNSUPPORTED");
     ck_assert_str_eq(opi_status_name(OPI_E_INTERNAL), "OPI_E_INTERNAL");
-    ck_assert_str_eq(opi_status_name(OPI_E_INTERNAL - 1), "OPI_E_?");
+    ck_assert_str_eq(opi_status_name(OPI_E_LOST), "OPI_E_LOST");
+    ck_assert_str_eq(opi_status_name(OPI_E_LOST - 1), "OPI_E_?");
     ck_assert_str_eq(opi_status_name(1), "OPI_E_?");
     ck_assert_str_eq(opi_status_name(INT32_MIN), "OPI_E_?");
     char v[32];
