@@ -86,19 +86,30 @@ def declarations(source):
     return re.sub(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", "", code_only(source), flags=re.M)
 
 
-def exported_in_headers():
-    """Names of the functions the public headers declare with OPI_API."""
+# Each shared library: its version script and the public headers that are not the other one's.
+MAPS = {"omnipilot": "lib/omnipilot.map", "omnipilot-swap": "lib/swap/omnipilot-swap.map"}
+SWAP_HEADERS = ("swap.h",)
+
+
+def public_headers(library):
+    """The public headers that describe a library (types.h counts as libomnipilot's)."""
+    return [path for path in files("include", ext=(".h",))
+            if (os.path.basename(path) in SWAP_HEADERS) == (library == "omnipilot-swap")]
+
+
+def exported_in_headers(library="omnipilot"):
+    """Names of the functions the library's public headers declare with OPI_API."""
     names = set()
-    for path in files("include/omnipilot", ext=(".h",)):
+    for path in public_headers(library):
         code = declarations(text(path))
         for match in re.finditer(r"\bOPI_API\b([^;{]*?)\b(\w+)\s*\(", code):
             names.add(match.group(2))
     return names
 
 
-def map_symbols():
-    """Names in the version script."""
-    body = text(os.path.join(ROOT, "lib/omnipilot.map"))
+def map_symbols(library="omnipilot"):
+    """Names in the library's version script."""
+    body = text(os.path.join(ROOT, MAPS[library]))
     body = re.sub(r"/\*.*?\*/", "", body, flags=re.S)
     body = body.split("global:")[1].split("local:")[0]
     return [s.strip() for s in body.split(";") if s.strip()]

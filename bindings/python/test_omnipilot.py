@@ -52,7 +52,7 @@ class Layout(unittest.TestCase):
 
     def test_argument_counts(self):
         declared = {}
-        for header in harness.files("include/omnipilot", ext=(".h",)):
+        for header in harness.public_headers("omnipilot"):
             code = harness.declarations(harness.text(header))
             for match in re.finditer(r"\bOPI_API\b[^;]*?\b(\w+)\s*\(([^;]*)\)\s*;", code):
                 arguments = match.group(2).strip()

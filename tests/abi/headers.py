@@ -65,7 +65,7 @@ def main():
     by_value = []
     for header in headers:
         code = harness.declarations(harness.text(header))
-        structs = re.findall(r"\}\s*(opi_\w+)\s*;", code)
+        structs = re.findall(r"\}\s*(opi_\w+)\s*;", code) + re.findall(r"^struct\s+(opi_\w+)\s*\{", code, re.M)
         for match in re.finditer(r"\bOPI_API\b([^;]*);", code):
             for struct in structs:
                 if re.search(r"\b%s\b(?!\s*\*|\s*\w*\()" % struct, match.group(1)):

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Size and field offsets of every public struct, and every public constant, against tests/abi/layout.txt.
+"""Size and field offsets of every public struct, and every public constant, against tests/abi/layout.txt (libomnipilot)
+and tests/abi/layout-swap.txt (libomnipilot-swap).
 
     layout.py            checks: what is written down stays where it is; additions must be written down
-    layout.py --write    rewrites layout.txt (before a release; afterwards only to append)
+    layout.py --write    rewrites both files (before a release; afterwards only to append)
 
-The Python binding's structs are compared with the same table by its own test.
+The Python binding's structs are compared with layout.txt by its own test.
 """
 
 import os
@@ -17,7 +18,10 @@ import tempfile
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import harness  # noqa: E402
 
-RECORD = os.path.join(harness.ROOT, "tests/abi/layout.txt")
+RECORDS = {"omnipilot": os.path.join(harness.ROOT, "tests/abi/layout.txt"),
+           "omnipilot-swap": os.path.join(harness.ROOT, "tests/abi/layout-swap.txt")}
+# Fixed for ever, part of other structs, or array elements whose size the caller passes beside them.
+FIXED = {"opi_error", "opi_allocator", "opi_slo", "opi_terms", "opi_prediction", "opi_swap_callbacks"}
 HEAD = """# Written by tests/abi/layout.py --write on a 64-bit machine: struct SIZE, field OFFSET SIZE, constant VALUE.
 """
 
@@ -35,27 +39,34 @@ def field_names(body):
             yield re.search(r"(\w+)\s*(?:\[[^\]]*\])?\s*$", part).group(1)
 
 
-def structs():
-    for header in harness.files("include", ext=(".h",)):
+def structs(library):
+    for header in harness.public_headers(library):
         code = harness.declarations(harness.text(header))
-        for match in re.finditer(r"typedef\s+struct\s+\w+\s*\{(.*?)\}\s*(\w+)\s*;", code, re.S):
-            yield match.group(2), list(field_names(match.group(1)))
+        # `typedef struct X {…} X;`, or `typedef struct X X;` with `struct X {…};` further down.
+        found = [(m.start(), m.group(2), m.group(1))
+                 for m in re.finditer(r"typedef\s+struct\s+\w+\s*\{([^{}]*)\}\s*(\w+)\s*;", code)]
+        found += [(m.start(), m.group(1), m.group(2))
+                  for m in re.finditer(r"^struct\s+(\w+)\s*\{([^{}]*)\}\s*;", code, re.M)]
+        for _, name, body in sorted(found):
+            yield name, list(field_names(body))
 
 
-def constants():
-    for header in harness.files("include", ext=(".h",)):
+def constants(library):
+    for header in harness.public_headers(library):
         for match in re.finditer(r"^#define[ \t]+(OPI_\w+)[ \t]+\(?-?\d\w*\)?", harness.text(header), re.M):
             yield match.group(1)
 
 
-def measured():
-    lines = ["#include <stdio.h>", "#include \"omnipilot/omnipilot.h\"", "int main(void)", "{"]
-    for name, fields in structs():
+def measured(library):
+    lines = ["#include <stdio.h>"]
+    lines += ['#include "omnipilot/%s"' % os.path.basename(header) for header in harness.public_headers(library)]
+    lines += ["int main(void)", "{"]
+    for name, fields in structs(library):
         lines.append('    printf("struct %s %%zu\\n", sizeof(%s));' % (name, name))
         for field in fields:
             lines.append('    printf("%s.%s %%zu %%zu\\n", offsetof(%s, %s), sizeof(((%s *)0)->%s));'
                          % (name, field, name, field, name, field))
-    for name in constants():
+    for name in constants(library):
         lines.append('    printf("constant %s %%lld\\n", (long long)(%s));' % (name, name))
     lines += ["    return 0;", "}", ""]
     with tempfile.TemporaryDirectory() as folder:
@@ -73,34 +84,40 @@ def table(lines):
             if line and not line.startswith("#")}
 
 
-def main():
-    now = measured()
-    if sys.argv[1:] == ["--write"]:
-        with open(RECORD, "w", encoding="utf-8") as f:
-            f.write(HEAD + "\n".join(now) + "\n")
-        return
-    t = harness.Checks()
-    recorded = table(harness.text(RECORD).splitlines())
-    measured_now = table(now)
+def check(t, library):
+    recorded = table(harness.text(RECORDS[library]).splitlines())
+    now = table(measured(library))
     versions = ("constant OPI_VERSION_MAJOR", "constant OPI_VERSION_MINOR", "constant OPI_VERSION_PATCH")
-    if sys.maxsize < 2 ** 32:
-        t.skip("layout", "written down for 64-bit machines")
-        t.ok("layout was measured")
-        t.done()
-    t.check("the headers have structs and constants", len(measured_now) > 100, "found %d entries" % len(measured_now))
+    t.check("the headers of lib%s have structs and constants" % library, len(now) > 50, "found %d entries" % len(now))
     changed = {}
     for key, line in recorded.items():
         group = "constants" if key.startswith("constant ") else key.split(".")[0].split()[-1]
         changed.setdefault(group, [])
-        if key not in versions and measured_now.get(key) != line:
-            changed[group].append("is now \"%s\", was \"%s\"" % (measured_now.get(key, "gone"), line))
+        if key not in versions and now.get(key) != line:
+            changed[group].append("is now \"%s\", was \"%s\"" % (now.get(key, "gone"), line))
     for group, problems in changed.items():
-        t.none("as written down: " + group, problems)
-    t.none("everything is written down (tests/abi/layout.py --write)", sorted(set(measured_now) - set(recorded)))
-    missing = [name for name, fields in structs() if fields[0] != "struct_size"]
-    # These two are fixed for ever, or are array elements whose size the caller passes beside them.
-    fixed = {"opi_error", "opi_allocator", "opi_slo", "opi_terms", "opi_prediction"}
-    t.none("growable structs start with struct_size", sorted(set(missing) - fixed))
+        t.none("as written down for lib%s: %s" % (library, group), problems)
+    t.none("everything of lib%s is written down (tests/abi/layout.py --write)" % library,
+           sorted(set(now) - set(recorded)))
+    missing = [name for name, fields in structs(library) if fields[0] != "struct_size"]
+    t.none("growable structs of lib%s start with struct_size" % library, sorted(set(missing) - FIXED))
+
+
+def main():
+    if sys.argv[1:] == ["--write"]:
+        for library, record in RECORDS.items():
+            lines = measured(library)
+            with open(record, "w", encoding="utf-8") as f:
+                f.write(HEAD + "\n".join(lines) + "\n")
+        return
+    t = harness.Checks()
+    if sys.maxsize < 2 ** 32:
+        t.skip("layout", "written down for 64-bit machines")
+        for library in RECORDS:
+            t.check("lib%s was measured" % library, measured(library))
+        t.done()
+    for library in RECORDS:
+        check(t, library)
     t.done()
 
 

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the library lets out: exported symbols = lib/omnipilot.map = the OPI_API functions of the public headers, every
-global symbol of the static archive starts with opi_, and neither pulls in a function the library must never call.
+"""What each library lets out: exported symbols = its version script = the OPI_API functions of its public headers, every
+global symbol of the static archive starts with opi_, and nothing pulls in a function the library must never call.
+libomnipilot-swap is looked at where it was built.
 
     symbols.py BUILD_FOLDER        checks
-    symbols.py --write             rewrites lib/omnipilot.map from the headers
+    symbols.py --write             rewrites the version scripts from the headers
 """
 
 import os
@@ -15,12 +16,12 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import harness  # noqa: E402
 
-MAP = os.path.join(harness.ROOT, "lib/omnipilot.map")
-HEAD = """/* Every exported symbol by name, no wildcard: what is not here stays inside (cJSON's and OpenBLAS's names too).
+HEAD = """/* Every exported symbol by name, no wildcard: what is not here stays inside (%s).
  * Written by tests/abi/symbols.py --write from the OPI_API functions of include/omnipilot. */
-OMNIPILOT_0 {
+%s {
 global:
 """
+INSIDE = {"omnipilot": "cJSON's and OpenBLAS's names too", "omnipilot-swap": "lib/base and the MPI-free parts too"}
 # Printing, exiting, handlers, locale-bound numbers, checked on the object code. fopen and friends are fine (files
 # are read), stdout and stderr are not.
 FORBIDDEN = {
@@ -33,6 +34,8 @@ FORBIDDEN = {
     "popen", "fork", "rand", "srand", "random", "strtok", "strerror", "getenv", "setenv", "feenableexcept",
     "fesetround", "fesetenv", "stdout", "stderr", "__tls_get_addr", "alloca",
 }
+# opi_swap_ignore_sigpipe is there to be called by the host; lib/swap/signal.c (tests/style/layers.py).
+ALLOWED = {"omnipilot": set(), "omnipilot-swap": {"sigaction"}}
 # What a toolchain adds to every shared library by itself.
 TOOLCHAIN = {"__cxa_finalize", "__stack_chk_fail", "__gmon_start__"}
 
@@ -41,10 +44,11 @@ def nm(*arguments):
     return subprocess.run(["nm", *arguments], check=True, stdout=subprocess.PIPE, universal_newlines=True).stdout
 
 
-def write_map():
-    with open(MAP, "w", encoding="utf-8") as f:
-        f.write(HEAD)
-        for name in sorted(harness.exported_in_headers()):
+def write_map(library):
+    version = library.upper().replace("-", "_") + "_0"
+    with open(os.path.join(harness.ROOT, harness.MAPS[library]), "w", encoding="utf-8") as f:
+        f.write(HEAD % (INSIDE[library], version))
+        for name in sorted(harness.exported_in_headers(library)):
             f.write("    %s;\n" % name)
         f.write("local:\n    *;\n};\n")
 
@@ -57,8 +61,9 @@ def base_name(symbol):
     return name[len("__isoc99_"):] if name.startswith("__isoc99_") else name
 
 
-def forbidden(symbols):
-    return sorted({s for s in symbols if base_name(s) in FORBIDDEN and s.split("@")[0] not in TOOLCHAIN})
+def forbidden(symbols, library):
+    return sorted({s for s in symbols if base_name(s) in FORBIDDEN - ALLOWED[library]
+                   and s.split("@")[0] not in TOOLCHAIN})
 
 
 def sections(path):
@@ -78,49 +83,77 @@ def archive_symbols(path):
             yield member, fields[-2], fields[-1]
 
 
-def main(build):
-    t = harness.Checks()
-    shared = os.path.join(build, "lib/libomnipilot.so.0")
-    static = os.path.join(build, "lib/libomnipilot.a")
-    declared = harness.exported_in_headers()
-    in_map = harness.map_symbols()
-    t.none("the map has no wildcard among the exported names", [s for s in in_map if not re.fullmatch(r"\w+", s)])
-    t.none("every OPI_API function is in the map", sorted(declared - set(in_map)))
-    t.none("every name in the map is an OPI_API function", sorted(set(in_map) - declared))
-    t.none("the map names each symbol once", sorted({s for s in in_map if in_map.count(s) > 1}))
+def check_map(t, library):
+    declared, in_map = harness.exported_in_headers(library), harness.map_symbols(library)
+    name = harness.MAPS[library]
+    t.none(name + " has no wildcard among the exported names", [s for s in in_map if not re.fullmatch(r"\w+", s)])
+    t.none("every OPI_API function is in " + name, sorted(declared - set(in_map)))
+    t.none("every name in %s is an OPI_API function" % name, sorted(set(in_map) - declared))
+    t.none(name + " names each symbol once", sorted({s for s in in_map if in_map.count(s) > 1}))
 
+
+def check_shared(t, library, shared):
+    what = "lib%s" % library
+    in_map = set(harness.map_symbols(library))
     lines = [line.split() for line in nm("-D", "--defined-only", shared).splitlines()]
     exported = {f[-1].split("@")[0] for f in lines if f[-2] != "A"}
-    t.none("exported symbols that the map does not name", sorted(exported - set(in_map)))
-    t.none("map names that the library does not export", sorted(set(in_map) - exported))
-    t.none("exported data (only functions may be exported)", ["%s %s" % (f[-2], f[-1]) for f in lines
-                                                             if f[-2] not in "TAi"])
-    soname = subprocess.run(["readelf", "-d", shared], check=True, stdout=subprocess.PIPE,
-                            universal_newlines=True).stdout
-    t.check("SONAME is libomnipilot.so.0", "[libomnipilot.so.0]" in soname, soname)
-    t.none("the shared library calls nothing forbidden",
-           forbidden(line.split()[-1] for line in nm("-D", "-u", shared).splitlines()))
+    t.none("symbols %s exports that its map does not name" % what, sorted(exported - in_map))
+    t.none("map names that %s does not export" % what, sorted(in_map - exported))
+    t.none("data exported by %s (only functions may be)" % what, ["%s %s" % (f[-2], f[-1]) for f in lines
+                                                                  if f[-2] not in "TAi"])
+    dynamic = subprocess.run(["readelf", "-d", shared], check=True, stdout=subprocess.PIPE,
+                             universal_newlines=True).stdout
+    t.check("SONAME is %s.so.0" % what, "[%s.so.0]" % what in dynamic, dynamic)
+    t.none("%s.so calls nothing forbidden" % what,
+           forbidden((line.split()[-1] for line in nm("-D", "-u", shared).splitlines()), library))
     # .init_array and .fini_array of a shared library hold the toolchain's own frame_dummy; more than one entry is ours.
     inits = subprocess.run(["readelf", "-W", "-S", shared], check=True, stdout=subprocess.PIPE,
                            universal_newlines=True).stdout
     for name in (".init_array", ".fini_array"):
         size = re.search(re.escape(name) + r"\s+\S+\s+\S+\s+\S+\s+(\S+)", inits)
-        t.check("no constructor or destructor of ours in " + name, not size or int(size.group(1), 16) <= 8,
+        t.check("no constructor or destructor of ours in %s of %s" % (name, what), not size or int(size.group(1), 16) <= 8,
                 "holds %s bytes" % (size.group(1) if size else 0))
-    t.none("no thread-local storage", sorted(sections(shared) & {".tbss", ".tdata"}))
+    t.none("no thread-local storage in " + what, sorted(sections(shared) & {".tbss", ".tdata"}))
+    return dynamic
 
+
+def check_swap(t, shared):
+    """What only libomnipilot-swap has: an MPI it finds by itself, and none of libomnipilot's dependencies."""
+    dynamic = check_shared(t, "omnipilot-swap", shared)
+    needed = re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic)
+    t.none("libomnipilot-swap needs only MPI and the C library",
+           [n for n in needed if not re.match(r"(libmpi|libopen-|libc|libm|libpthread|ld-)\b", n)])
+    t.check("libomnipilot-swap needs MPI", any(n.startswith("libmpi.") for n in needed), str(needed))
+
+
+def check_archive(t, static, library):
+    what = os.path.basename(static)
     symbols = list(archive_symbols(static))
-    t.check("the archive has global symbols", any(k in "TDBRV" for _, k, _ in symbols), "nm shows none")
-    t.none("global symbols of the archive start with opi_",
+    t.check(what + " has global symbols", any(k in "TDBRV" for _, k, _ in symbols), "nm shows none")
+    t.none("global symbols of %s start with opi_" % what,
            ["%s in %s" % (n, m) for m, k, n in symbols if k not in "Uwv" and not n.startswith("opi_")])
-    t.none("the archive calls nothing forbidden",
-           sorted({"%s in %s" % (n, m) for m, k, n in symbols if k == "U" and forbidden([n])}))
+    t.none(what + " calls nothing forbidden",
+           sorted({"%s in %s" % (n, m) for m, k, n in symbols if k == "U" and forbidden([n], library)}))
+
+
+def main(build):
+    t = harness.Checks()
+    for library in harness.MAPS:
+        check_map(t, library)
+    check_shared(t, "omnipilot", os.path.join(build, "lib/libomnipilot.so.0"))
+    check_archive(t, os.path.join(build, "lib/libomnipilot.a"), "omnipilot")
+    swap = os.path.join(build, "lib/swap/libomnipilot-swap.so.0")
+    if os.path.exists(swap):
+        check_swap(t, swap)
+    else:
+        t.skip("symbols of libomnipilot-swap", "it was not built (no MPI with ULFM)")
     t.done()
 
 
 if __name__ == "__main__":
     if len(sys.argv) == 2 and sys.argv[1] == "--write":
-        write_map()
+        for each in harness.MAPS:
+            write_map(each)
     elif len(sys.argv) == 2:
         main(sys.argv[1])
     else:

@@ -33,6 +33,7 @@ class Tree:
         self.libdir = os.path.join(self.prefix, options["libdir"])
         self.include = os.path.join(self.prefix, options["includedir"])
         self.bin = os.path.join(self.prefix, options["bindir"])
+        self.swap = os.path.exists(os.path.join(build, "lib/swap/libomnipilot-swap.so.0"))
         self.man = os.path.join(self.prefix, options["mandir"])
 
     def pkg_config(self, *arguments):
@@ -44,7 +45,9 @@ class Tree:
 def check_files(t, tree):
     installed = sorted(os.path.relpath(p, tree.include) for p in glob.glob(tree.include + "/**", recursive=True)
                        if os.path.isfile(p))
-    public = sorted(os.path.relpath(p, os.path.join(harness.ROOT, "include")) for p in harness.files("include"))
+    headers = [p for library in ("omnipilot", *(["omnipilot-swap"] if tree.swap else []))
+               for p in harness.public_headers(library)]
+    public = sorted(os.path.relpath(p, os.path.join(harness.ROOT, "include")) for p in headers)
     t.check("exactly the public headers are installed", installed == public, "%s, not %s" % (installed, public))
     libraries = sorted(n for n in os.listdir(tree.libdir) if n.startswith("lib"))
     t.check("the libraries are installed", libraries == ["libomnipilot.a", "libomnipilot.so", "libomnipilot.so.0"],
