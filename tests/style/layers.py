@@ -16,16 +16,20 @@ MAX_FUNCTION = 100    # refused
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^">]+)[>"]', re.M)
 # The layer whose business a public header describes: layers above it may not know it.
 HEADER_LAYER = {"types.h": "base", "catalog.h": "facts", "table.h": "facts", "model.h": "model", "predict.h": "model",
-                "advise.h": "decide"}
+                "advise.h": "decide", "plan.h": "swap", "swap.h": "swap"}
 # lib/learn works on plain arrays: no context beyond the allocator, no JSON, no files.
 LEARN_NEVER = {"base/ctx.h", "base/json.h", "omnipilot/catalog.h", "omnipilot/table.h"}
+# The one place of each foreign library, and folders outside lib that may use it too.
+OWNERS = {"cJSON.h": ("lib/base/json.c",), "cjson/cJSON.h": ("lib/base/json.c", "tools/json_view."),
+          "cblas.h": ("lib/base/linalg.c", "examples/train/"), "lapacke.h": ("lib/base/linalg.c",),
+          "mpi.h": ("lib/swap/engine.", "examples/train/"), "mpi-ext.h": ("lib/swap/engine.",)}
 GENERATED = {"default_model_stamp.h"}  # written by the build, into the build folder
 # Folders of generated or transcribed tables, where the length of a file says nothing.
 TABLE_FILE = re.compile(r"_(table|data|rows)\.(c|h|inc)$|_model(_\w+)?\.(c|inc)$")
 NUMBER_CALLS = (r"strto(?:d|f|ld|l|ul|ll|ull|imax|umax)|ato[fil]l?|s?n?printf|vs?n?printf|f?scanf|sscanf|"
                 r"asprintf|vasprintf|strfrom[dfl]|[ef]cvt|gcvt")
 FORBIDDEN = {
-    "ends the process": r"exit|_exit|_Exit|quick_exit|abort|assert|raise|kill",
+    "ends the process": r"exit|_exit|_Exit|quick_exit|abort|assert|raise|kill|MPI_Abort",
     "prints": r"printf|fprintf|vprintf|vfprintf|dprintf|puts|putchar|perror",
     "parses or prints numbers (only base/text.c may, and it does so itself)": NUMBER_CALLS,
     "touches the locale, handlers or the environment": r"setlocale|uselocale|signal|sigaction|getenv|setenv|atexit",
@@ -35,6 +39,8 @@ FORBIDDEN = {
 }
 MEMORY_CALLS = r"malloc|calloc|realloc|free|strdup|strndup|aligned_alloc|posix_memalign"
 MEMORY_FILES = {"lib/base/mem.c", "lib/base/ctx.c"}
+# opi_swap_ignore_sigpipe exists to be called by the host, which has no other way to survive Open MPI's TCP transport.
+ALLOWED_CALLS = {"lib/swap/signal.c": {"sigaction"}}
 WORDS = {
     "thread-local storage": r"\b(?:_Thread_local|__thread|thread_local)\b",
     "constructors": r"__attribute__\s*\(\s*\(\s*(?:con|de)structor",
@@ -55,9 +61,18 @@ def includes(path):
         yield harness.line_of(source, match.start()), match.group(1), match.group(2)
 
 
+def read_layers():
+    """The layers in order, each with those it may include: a line `layer`, all above it; `layer: A B`, only these."""
+    layers = {}
+    for line in harness.text(os.path.join(harness.ROOT, "lib/LAYERS")).splitlines():
+        name, colon, only = line.partition(":")
+        name = name.strip()
+        layers[name] = {name} | (set(only.split()) if colon else set(layers))
+    return layers
+
+
 def layer_problem(layers, layer, included):
     """Why a file of `layer` may not include `included`, or None."""
-    order = layers.index(layer)
     folder = included.split("/")[0]
     if folder == "omnipilot":
         header = included.split("/", 1)[1]
@@ -70,27 +85,29 @@ def layer_problem(layers, layer, included):
         return "is in no layer"
     else:
         return "name the folder too (\"%s/%s\")" % (layer, included)
-    if layers.index(owner) > order:
-        return "%s is above %s in lib/LAYERS" % (layer, owner)
+    if owner not in layers[layer]:
+        return "%s may not use %s (lib/LAYERS)" % (layer, owner)
     if layer == "learn" and included in LEARN_NEVER:
         return "lib/learn works on plain arrays"
     return None
 
 
+def owned_elsewhere(name, included):
+    return included in OWNERS and not name.startswith(OWNERS[included])
+
+
 def check_includes(t, layers):
     order, exclusive, public, tool = [], [], [], []
-    owners = {"cJSON.h": "lib/base/json.c", "cjson/cJSON.h": "lib/base/json.c", "cblas.h": "lib/base/linalg.c",
-              "lapacke.h": "lib/base/linalg.c"}
     for path in harness.files("lib"):
         name = harness.rel(path)
         layer = name.split("/")[1]
-        if layer not in layers and layer != "swap":
+        if layer not in layers:
             order.append("%s: folder lib/%s is not in lib/LAYERS" % (name, layer))
             continue
         for line, mark, included in includes(path):
-            if owners.get(included, name) != name:
-                exclusive.append("%s:%d: only %s includes %s" % (name, line, owners[included], included))
-            if mark == '"' and layer in layers and included not in GENERATED:
+            if owned_elsewhere(name, included):
+                exclusive.append("%s:%d: only %s* includes %s" % (name, line, OWNERS[included][0], included))
+            if mark == '"' and included not in GENERATED:
                 problem = layer_problem(layers, layer, included)
                 if problem:
                     order.append("%s:%d: \"%s\": %s" % (name, line, included, problem))
@@ -106,13 +123,50 @@ def check_includes(t, layers):
             beside = os.path.exists(os.path.join(own, included))
             if mark == '"' and not included.startswith("omnipilot/") and not beside:
                 tool.append("%s:%d: \"%s\" is not a public header" % (harness.rel(path), line, included))
-            reader = included.endswith("cJSON.h") and harness.rel(path).startswith("tools/json_view.")
-            if included in owners and not reader:
+            if owned_elsewhere(harness.rel(path), included):
                 tool.append("%s:%d: \"%s\" belongs to the library" % (harness.rel(path), line, included))
-    t.none("each file includes only its own layer and those above it (lib/LAYERS)", order)
-    t.none("cJSON only in json.c, BLAS and LAPACKE only in linalg.c", exclusive)
+    t.none("each file includes only what lib/LAYERS allows its layer", order)
+    t.none("cJSON only in json.c, BLAS and LAPACKE only in linalg.c, MPI only in lib/swap/engine.[ch]", exclusive)
     t.none("public headers include only public headers", public)
     t.none("tools and examples include only public headers", tool)
+
+
+def reaches_mpi(path, seen):
+    """The chain of includes from a file of lib to mpi.h, or None."""
+    for _, _, included in includes(path):
+        if included in ("mpi.h", "mpi-ext.h"):
+            return [included]
+        target = os.path.join(harness.ROOT, "lib", included)
+        if target not in seen and os.path.exists(target):
+            seen.add(target)
+            chain = reaches_mpi(target, seen)
+            if chain:
+                return [included] + chain
+    return None
+
+
+def check_swap(t):
+    """The lists of lib/swap/meson.build say what is free of MPI; the planner and the unit tests count on it."""
+    build = harness.text(os.path.join(harness.ROOT, "lib/swap/meson.build"))
+    listed = {part: re.findall(r"'(\w+)'", body)
+              for part, body in re.findall(r"^  '(plan|local|mpi)': \[(.*?)\]", build, re.M | re.S)}
+    t.check("lib/swap/meson.build has its three lists", len(listed) == 3, str(sorted(listed)))
+    everywhere = [name for names in listed.values() for name in names]
+    there = [os.path.basename(p)[:-2] for p in harness.files("lib/swap", ext=(".c",))]
+    t.none("each lib/swap/*.c is in one list of lib/swap/meson.build",
+           [name for name in there if everywhere.count(name) != 1])
+    problems = []
+    for name in listed.get("plan", []) + listed.get("local", []):
+        path = os.path.join(harness.ROOT, "lib/swap", name + ".c")
+        if not os.path.exists(path):
+            continue
+        chain = reaches_mpi(path, set())
+        if chain:
+            problems.append("%s includes %s" % (harness.rel(path), " -> ".join(chain)))
+        code = harness.code_only(harness.text(path))
+        problems += ["%s:%d: %s" % (harness.rel(path), harness.line_of(code, m.start()), m.group(0))
+                     for m in re.finditer(r"\bMPIX?_\w+", code)]
+    t.none("what lib/swap/meson.build lists as free of MPI is", problems)
 
 
 def check_calls(t):
@@ -120,11 +174,11 @@ def check_calls(t):
     memory = []
     for path in harness.files("lib"):
         name = harness.rel(path)
-        if name.startswith("lib/swap/"):
-            continue
         code = harness.code_only(harness.text(path))
         for why, pattern in FORBIDDEN.items():
             for offset, call in calls(pattern, code):
+                if call in ALLOWED_CALLS.get(name, ()):
+                    continue
                 found[why].append("%s:%d: %s" % (name, harness.line_of(code, offset), call))
         for why, pattern in WORDS.items():
             for match in re.finditer(pattern, code):
@@ -212,10 +266,11 @@ def check_suites(t):
 
 def main():
     t = harness.Checks()
-    layers = harness.text(os.path.join(harness.ROOT, "lib/LAYERS")).split()
+    layers = read_layers()
     t.none("lib/LAYERS names existing folders",
            [n for n in layers if not os.path.isdir(os.path.join(harness.ROOT, "lib", n))])
     check_includes(t, layers)
+    check_swap(t)
     check_calls(t)
     check_sizes(t)
     check_text(t)
