@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Slots are put in the order of their racks and nodes, and copy k of the slot at position p goes to position
+ * p + k * n / (replicas + 1), round and round: every slot keeps exactly `replicas` copies for others, and a slot and its
+ * copies are in different racks whenever no rack has more than n / (replicas + 1) slots (the same for nodes). Where a
+ * node or a rack is larger than that, its copies are moved one by one to where there is room. Another node is worth any
+ * load, since one lost node would take slot and copy together; another rack is worth one copy more than `replicas`. */
+#include "swap/placement.h"
+
+size_t opi__place_scratch(size_t slots)
+{
+    return 5 * slots + 1;
+}
+
+/* Everything is told by position in the sorted order. A rack is a run of positions, known by where it ends. */
+typedef struct layout {
+    int32_t n, replicas, copies; /* copies: as many of the replicas as have a place, at most n - 1 */
+    int32_t *order;              /* slot at each position */
+    int32_t *rack_end, *node_end;
+    int32_t *load;               /* copies kept */
+    int32_t *room;               /* next position with room, itself if it has: union-find with path halving */
+    int32_t *holder;             /* the result, as positions until the end */
+} layout;
+
+static int is_before(const opi__domain *a, const opi__domain *b)
+{
+    return a->rack != b->rack ? a->rack < b->rack : a->node < b->node;
+}
+
+/* Stable radix sort of order[] by one 32-bit field of the domains. */
+static void sort_by(int32_t n, const opi__domain *domain, int by_rack, int32_t *order, int32_t *other)
+{
+    for (int shift = 0; shift < 32; shift += 8) {
+        int32_t start[256] = {0};
+        for (int32_t i = 0; i < n; i++)
+            start[(uint32_t)(by_rack ? domain[i].rack : domain[i].node) >> shift & 255]++;
+        uint32_t first = (uint32_t)(by_rack ? domain[0].rack : domain[0].node) >> shift & 255;
+        if (start[first] == n)
+            continue;
+        for (int32_t i = 0, sum = 0; i < 256; i++) {
+            int32_t count = start[i];
+            start[i] = sum;
+            sum += count;
+        }
+        for (int32_t i = 0; i < n; i++) {
+            int32_t key = by_rack ? domain[order[i]].rack : domain[order[i]].node;
+            other[start[(uint32_t)key >> shift & 255]++] = order[i];
+        }
+        for (int32_t i = 0; i < n; i++)
+            order[i] = other[i];
+    }
+}
+
+static void sort_slots(layout *l, const opi__domain *domain)
+{
+    int sorted = 1;
+    for (int32_t i = 0; i < l->n; i++) {
+        l->order[i] = i;
+        sorted = sorted && (i == 0 || !is_before(&domain[i], &domain[i - 1]));
+    }
+    if (!sorted) {
+        sort_by(l->n, domain, 0, l->order, l->load);
+        sort_by(l->n, domain, 1, l->order, l->load);
+    }
+    for (int32_t p = l->n - 1; p >= 0; p--) {
+        const opi__domain *here = &domain[l->order[p]], *next = p + 1 < l->n ? &domain[l->order[p + 1]] : here;
+        int last = p + 1 == l->n;
+        l->rack_end[p] = last || here->rack != next->rack ? p + 1 : l->rack_end[p + 1];
+        l->node_end[p] = last || here->rack != next->rack || here->node != next->node ? p + 1 : l->node_end[p + 1];
+    }
+}
+
+static int32_t find_room(int32_t *room, int32_t p)
+{
+    while (room[p] != p) {
+        room[p] = room[room[p]];
+        p = room[p];
+    }
+    return p;
+}
+
+/* Whether position q is in a domain of the slot at p or of one of its copies other than k; *end: where that domain's
+ * run ends. */
+static int conflicts(const layout *l, const int32_t *domain_end, int32_t p, int32_t k, int32_t q, int32_t *end)
+{
+    const int32_t *held = l->holder + (size_t)l->order[p] * (size_t)l->replicas;
+    *end = domain_end[q];
+    if (domain_end[p] == *end)
+        return 1;
+    for (int32_t c = 0; c < l->copies; c++)
+        if (c != k && domain_end[held[c]] == *end)
+            return 1;
+    return 0;
+}
+
+/* A position for copy k of the slot at p with no domain in common, from *cursor on; -1 when there is none. With `any`
+ * full positions count too. Each domain in conflict is passed in one jump. */
+static int32_t search(layout *l, const int32_t *domain_end, int32_t p, int32_t k, int any, int32_t *cursor)
+{
+    int32_t q = *cursor, wrapped = 0;
+    for (int32_t tries = 0; tries < 2 * (l->copies + 3); tries++) {
+        int32_t end;
+        q = any || q == l->n ? q : find_room(l->room, q);
+        if (q == l->n) {
+            if (wrapped++)
+                return -1;
+            q = 0;
+            continue;
+        }
+        if (!conflicts(l, domain_end, p, k, q, &end)) {
+            *cursor = q + 1;
+            return q;
+        }
+        q = end;
+    }
+    return -1;
+}
+
+static void move(layout *l, int32_t p, int32_t k, int32_t q)
+{
+    int32_t *held = l->holder + (size_t)l->order[p] * (size_t)l->replicas;
+    l->load[held[k]]--; /* a full position that gets room again is not looked at again: it is in a crowded domain */
+    held[k] = q;
+    if (++l->load[q] > l->replicas)
+        l->room[q] = q + 1;
+}
+
+/* Moves what shares a node, then what shares a rack. */
+static void repair(layout *l)
+{
+    int32_t cursor[3] = {0, 0, 0}, q, end;
+    for (int racks = 0; racks < 2; racks++) {
+        const int32_t *domain_end = racks ? l->rack_end : l->node_end;
+        for (int32_t p = 0; p < l->n; p++) {
+            const int32_t *held = l->holder + (size_t)l->order[p] * (size_t)l->replicas;
+            for (int32_t k = 0; k < l->copies; k++) {
+                if (!conflicts(l, domain_end, p, k, held[k], &end))
+                    continue;
+                q = search(l, l->rack_end, p, k, 0, &cursor[0]);
+                q = q < 0 && !racks ? search(l, l->node_end, p, k, 0, &cursor[1]) : q;
+                q = q < 0 && !racks ? search(l, l->node_end, p, k, 1, &cursor[2]) : q;
+                if (q >= 0)
+                    move(l, p, k, q);
+            }
+        }
+    }
+}
+
+/* Positions become slots, and the result is judged. */
+static void finish(layout *l, opi__placement_quality *quality)
+{
+    int64_t missing = (int64_t)l->n * (l->replicas - l->copies);
+    opi__placement_quality total = {0, 0, 0, missing < INT32_MAX ? (int32_t)missing : INT32_MAX};
+    for (int32_t p = 0; p < l->n; p++) {
+        int32_t *held = l->holder + (size_t)l->order[p] * (size_t)l->replicas;
+        for (int32_t k = 0; k < l->copies; k++) {
+            int node = l->node_end[p] == l->node_end[held[k]], rack = l->rack_end[p] == l->rack_end[held[k]];
+            for (int32_t c = 0; c < k; c++) {
+                node |= l->node_end[held[c]] == l->node_end[held[k]];
+                rack |= l->rack_end[held[c]] == l->rack_end[held[k]];
+            }
+            total.same_node += node;
+            total.same_rack += rack;
+        }
+        total.most = l->load[p] > total.most ? l->load[p] : total.most;
+    }
+    for (int32_t s = 0; s < l->n; s++)
+        for (int32_t k = 0; k < l->copies; k++) {
+            int32_t *held = l->holder + (size_t)s * (size_t)l->replicas + k;
+            *held = l->order[*held];
+        }
+    if (quality)
+        *quality = total;
+}
+
+void opi__place(size_t slots, const opi__domain *domain, int32_t replicas, int32_t *scratch, int32_t *holder,
+                opi__placement_quality *quality)
+{
+    int32_t n = (int32_t)slots, crowded = 0;
+    int32_t copies = replicas < n ? replicas : n > 0 ? n - 1 : 0;
+    layout l = {n, replicas, copies, scratch, scratch + n, scratch + 2 * slots, scratch + 3 * slots,
+                scratch + 4 * slots, holder};
+    sort_slots(&l, domain);
+    for (int32_t p = 0; p < n; p++) {
+        int32_t *held = holder + (size_t)l.order[p] * (size_t)replicas;
+        for (int32_t k = 0; k < replicas; k++)
+            held[k] = k < copies ? (int32_t)(((int64_t)p + (int64_t)n * (k + 1) / (copies + 1)) % n) : -1;
+        l.load[p] = copies;
+        l.room[p] = p;
+        int32_t before = p ? l.rack_end[p - 1] : 0, size = l.rack_end[p] - p;
+        crowded |= before <= p && size > n / (copies + 1);
+    }
+    if (n > 0)
+        l.room[n] = n;
+    if (crowded)
+        repair(&l);
+    finish(&l, quality);
+}
