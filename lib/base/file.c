@@ -25,7 +25,7 @@
 #endif
 
 /* "what 'path': why" with the system's words for `code`. A long path is cut so that the reason stays visible. */
-static int32_t fail_system(opi_error *err, const char *what, const char *path, int code)
+int32_t opi__fail_system(opi_error *err, const char *what, const char *path, int code)
 {
     char words[128] = "";
     if (strerror_r(code, words, sizeof words) != 0 || !words[0])
@@ -38,28 +38,36 @@ static const char *kind_of(mode_t mode)
     return S_ISDIR(mode) ? "a directory" : S_ISFIFO(mode) ? "a pipe" : S_ISSOCK(mode) ? "a socket" : "a device";
 }
 
-static int32_t open_regular(const char *path, int *out, off_t *size, opi_error *err)
+int32_t opi__open_regular(int folder, const char *name, int flags, const char *path, int *out, uint64_t *size,
+                          opi_error *err)
 {
-    int fd;
+    int fd, code = 0;
     do /* O_NONBLOCK: opening a pipe that nobody writes to must not wait */
-        fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+        fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags);
     while (fd < 0 && errno == EINTR);
-    if (fd < 0)
-        return fail_system(err, "cannot open", path, errno);
-    struct stat st;
-    int32_t status = OPI_OK;
-    if (fstat(fd, &st) != 0)
-        status = fail_system(err, "cannot examine", path, errno);
-    else if (!S_ISREG(st.st_mode))
-        status = opi__fail(err, OPI_E_IO, -1, "cannot read '%.280s': it is %s, not a regular file", path,
-                           kind_of(st.st_mode));
-    if (status) {
-        close(fd);
-        return status;
+    if (fd < 0) {
+        code = errno;
+        if (code == ELOOP && (flags & O_NOFOLLOW))
+            opi__fail(err, OPI_E_IO, -1, "cannot open '%.280s': it is a symbolic link", path);
+        else
+            opi__fail_system(err, "cannot open", path, code);
+        errno = code;
+        return OPI_E_IO;
     }
-    *out = fd;
-    *size = st.st_size;
-    return OPI_OK;
+    struct stat st;
+    if (fstat(fd, &st) != 0) {
+        code = errno;
+        opi__fail_system(err, "cannot examine", path, code);
+    } else if (!S_ISREG(st.st_mode)) {
+        opi__fail(err, OPI_E_IO, -1, "cannot read '%.280s': it is %s, not a regular file", path, kind_of(st.st_mode));
+    } else {
+        *out = fd;
+        *size = st.st_size > 0 ? (uint64_t)st.st_size : 0;
+        return OPI_OK;
+    }
+    close(fd);
+    errno = code;
+    return OPI_E_IO;
 }
 
 static int32_t fail_large(opi_error *err, const char *path, uint64_t size, const char *or_more, size_t limit)
@@ -82,7 +90,7 @@ static int32_t read_all(opi_ctx *ctx, int fd, const char *path, size_t expected,
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            status = fail_system(err, "cannot read", path, errno);
+            status = opi__fail_system(err, "cannot read", path, errno);
         if (n <= 0)
             break;
         len += (size_t)n;
@@ -116,12 +124,12 @@ int32_t opi__read_file(opi_ctx *ctx, const char *path, size_t limit, char **byte
     if (!path || !path[0])
         return opi__fail(err, OPI_E_INVALID, -1, "the path of the file to read is %s", path ? "empty" : "NULL");
     int fd = -1;
-    off_t length = 0;
-    int32_t status = open_regular(path, &fd, &length, err);
+    uint64_t length = 0;
+    int32_t status = opi__open_regular(AT_FDCWD, path, 0, path, &fd, &length, err);
     if (status)
         return status;
-    if (length < 0 || (uint64_t)length > limit)
-        status = fail_large(err, path, (uint64_t)length, "", limit);
+    if (length > limit)
+        status = fail_large(err, path, length, "", limit);
     else
         status = read_all(ctx, fd, path, (size_t)length, limit, bytes, size, err);
     close(fd);
@@ -130,8 +138,7 @@ int32_t opi__read_file(opi_ctx *ctx, const char *path, size_t limit, char **byte
 
 /* ---- atomic write ---- */
 
-/* `path` with its symbolic links followed; what is there already must be a regular file. */
-static int32_t resolve_target(const char *path, char target[PATH_MAX], opi_error *err)
+static int32_t take_target(const char *path, char target[PATH_MAX], opi_error *err)
 {
     if (!path || !path[0])
         return opi__fail(err, OPI_E_INVALID, -1, "the path of the file to write is %s", path ? "empty" : "NULL");
@@ -139,20 +146,24 @@ static int32_t resolve_target(const char *path, char target[PATH_MAX], opi_error
     if (n >= PATH_MAX - 32)
         return opi__fail(err, OPI_E_RANGE, -1, "the path of the file to write has %zu bytes, the limit is %d", n,
                          PATH_MAX - 33);
+    memcpy(target, path, n + 1);
+    return OPI_OK;
+}
+
+/* Follows symbolic links; what is there already must be a regular file. */
+static int32_t resolve_target(const char *path, char target[PATH_MAX], opi_error *err)
+{
+    int32_t status = take_target(path, target, err);
+    if (status)
+        return status;
     struct stat st;
-    if (lstat(path, &st) != 0) {
-        if (errno != ENOENT)
-            return fail_system(err, "cannot write", path, errno);
-        memcpy(target, path, n + 1);
-        return OPI_OK;
-    }
+    if (lstat(path, &st) != 0)
+        return errno == ENOENT ? OPI_OK : opi__fail_system(err, "cannot write", path, errno);
     if (S_ISLNK(st.st_mode)) {
         if (!realpath(path, target) || stat(target, &st) != 0)
-            return fail_system(err, "cannot follow the link", path, errno);
+            return opi__fail_system(err, "cannot follow the link", path, errno);
         if (strlen(target) >= PATH_MAX - 32)
-            return fail_system(err, "cannot follow the link", path, ENAMETOOLONG);
-    } else {
-        memcpy(target, path, n + 1);
+            return opi__fail_system(err, "cannot follow the link", path, ENAMETOOLONG);
     }
     if (!S_ISREG(st.st_mode))
         return opi__fail(err, OPI_E_IO, -1, "cannot write '%.280s': it is %s, not a regular file", path,
@@ -202,8 +213,7 @@ static int write_all(int fd, const char *p, size_t left)
     return 0;
 }
 
-/* Some file systems cannot sync and say so: that is not a failed write. */
-static int sync_file(int fd)
+int opi__sync(int fd)
 {
     int r;
     do
@@ -222,27 +232,33 @@ static int sync_folder(char *target)
     target[folder] = kept;
     if (fd < 0)
         return 0;
-    int r = sync_file(fd), code = errno;
+    int r = opi__sync(fd), code = errno;
     close(fd);
     errno = code;
     return r;
 }
 
-int32_t opi__write_file_atomic(const char *path, const void *bytes, size_t size, opi_error *err)
+static int write_pieces(int fd, const opi__piece *piece, size_t count)
 {
-    char target[PATH_MAX], temp[PATH_MAX];
-    int32_t status = resolve_target(path, target, err);
-    if (status)
-        return status;
+    int r = 0;
+    for (size_t i = 0; i < count && r == 0; i++)
+        r = write_all(fd, piece[i].bytes, piece[i].size);
+    return r;
+}
+
+/* `target` is where the file goes (it is changed and put right again), `path` what messages call it. */
+static int32_t replace(char target[PATH_MAX], const char *path, const opi__piece *piece, size_t count, opi_error *err)
+{
+    char temp[PATH_MAX];
     int fd = create_temporary(target, temp);
     if (fd < 0)
-        return fail_system(err, "cannot create a temporary file beside", path, errno);
+        return opi__fail_system(err, "cannot create a temporary file beside", path, errno);
     const char *what = NULL;
     int code = 0;
-    if (write_all(fd, bytes, size) != 0) {
+    if (write_pieces(fd, piece, count) != 0) {
         what = "cannot write";
         code = errno;
-    } else if (sync_file(fd) != 0) {
+    } else if (opi__sync(fd) != 0) {
         what = "cannot write to the disk";
         code = errno;
     }
@@ -257,9 +273,24 @@ int32_t opi__write_file_atomic(const char *path, const void *bytes, size_t size,
     }
     if (what) {
         unlink(temp);
-        return fail_system(err, what, path, code);
+        return opi__fail_system(err, what, path, code);
     }
     if (sync_folder(target) != 0)
-        return fail_system(err, "written, but the folder could not be synced for", path, errno);
+        return opi__fail_system(err, "written, but the folder could not be synced for", path, errno);
     return OPI_OK;
+}
+
+int32_t opi__write_file_atomic(const char *path, const void *bytes, size_t size, opi_error *err)
+{
+    char target[PATH_MAX];
+    const opi__piece piece = {bytes, size};
+    int32_t status = resolve_target(path, target, err);
+    return status ? status : replace(target, path, &piece, 1, err);
+}
+
+int32_t opi__write_pieces_atomic(const char *path, const opi__piece *piece, size_t count, opi_error *err)
+{
+    char target[PATH_MAX];
+    int32_t status = take_target(path, target, err);
+    return status ? status : replace(target, path, piece, count, err);
 }
