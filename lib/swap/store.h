@@ -24,8 +24,10 @@ typedef struct opi__store_mark {
     int32_t common_row;   /* the data-parallel row whose slots wrote part 1; -1 = there is no part 1 (dp = 1) */
 } opi__store_mark;
 
-/* Makes the folder of the step where it is missing (its own fsync included) and writes one shard. Errors: OPI_E_IO with
- * the path and the system's reason. Never touches a complete checkpoint of another save. Threads: any. */
+/* Makes the folder of the step where it is missing (its own fsync included; `dir` too, the folder above it not) and
+ * writes one shard. A complete checkpoint has part 0 of every slot and part 1 of the common row's, empty ones too.
+ * Errors: OPI_E_IO with the path and the system's reason. Never touches a complete checkpoint of another save. Threads:
+ * any. */
 int32_t opi__store_write(const char *dir, const opi__shard_id *id, const void *bytes, size_t size, opi_error *err);
 /* Writes `complete`. To be called by one process when all shards are written. Errors: OPI_E_IO. */
 int32_t opi__store_complete(const char *dir, const opi__store_mark *mark, opi_error *err);
@@ -33,6 +35,15 @@ int32_t opi__store_complete(const char *dir, const opi__store_mark *mark, opi_er
  * folder newer than the newest complete one may still be in the making and stays). Errors: OPI_E_IO (what could be
  * removed was). */
 int32_t opi__store_prune(opi_ctx *ctx, const char *dir, int32_t keep, opi_error *err);
+
+/* Removes what a failed save of `step` left, so that it does not fill the disk; its mark first, if there is one. To be
+ * called by one process when nobody writes that save any more. Errors: OPI_E_IO. */
+int32_t opi__store_discard(const char *dir, int64_t step, uint64_t save, opi_error *err);
+/* Training goes on from the checkpoint of `step` (-1: from none of them). Complete ones of later steps are of a course
+ * that was left: their `complete` becomes `refused`, so they neither count nor push others out, and they go when prune
+ * has passed them. What was left half-written there or beside the shards of `step` is removed. To be called by one
+ * process while nobody writes. Errors: OPI_E_IO (what could be done was). */
+int32_t opi__store_resume(opi_ctx *ctx, const char *dir, int64_t step, opi_error *err);
 
 /* Complete checkpoints, newest step first; what is no checkpoint or is damaged is skipped, told to `skipped` (may be
  * NULL) by one line each. *marks: owner the caller, opi__free. A folder that does not exist has none. */
