@@ -172,6 +172,7 @@ int main(int argc, char **argv)
     char problem[200];
     int level, rank, right = 0;
     opi_swap_ignore_sigpipe();
+    setvbuf(stdout, NULL, _IOLBF, 1 << 16); /* lines of several ranks do not mix */
     if (MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &level))
         return 1;
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
