@@ -140,11 +140,11 @@ static int first_untold(const report *r)
 }
 
 /* Slot 0 tells everything; others only what concerns themselves and is no recovery, as slot 0 may not know of it. */
-static void tell(report *r, const opi_swap_view *view)
+static void tell(report *r, const opi_swap_view *view, int all)
 {
     for (int i = first_untold(r); i < r->count; i++) {
         const opi_swap_event *e = &r->events[i].event;
-        if (view->slot != 0 && (e->rank != view->rank || e->kind == OPI_SWAP_RECOVERED))
+        if (view->slot != 0 && !all && (e->rank != view->rank || e->kind == OPI_SWAP_RECOVERED))
             continue;
         if (r->opt->json)
             print_json(r, &r->events[i], view->rank);
@@ -168,8 +168,7 @@ void report_begin(report *r, const trainer *t, int64_t step)
     if (r->opt->json && recovered && t->view.slot == 0)
         printf("{\"kind\":\"resumed\",\"by\":%d,\"step\":%lld,\"time_s\":%.9f}\n", t->view.rank, (long long)step,
                r->began);
-    if (r->count)
-        tell(r, &t->view);
+    tell(r, &t->view, 0);
 }
 
 void report_step(report *r, const trainer *t, int64_t step)
@@ -202,25 +201,29 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Under a name of its own first: after a stop, several processes write the same. */
 static int write_losses(const trainer *t)
 {
-    FILE *file = fopen(t->opt.losses, "w");
+    char name[1024];
+    int length = snprintf(name, sizeof name, "%s.%d", t->opt.losses, t->view.rank);
+    FILE *file = length < (int)sizeof name ? fopen(name, "w") : NULL;
     if (!file)
         return 0;
     for (int64_t i = 0; i < t->at.steps; i++)
         fprintf(file, "%lld %.17g %016" PRIx64 "\n", (long long)i, t->history[i].loss, t->history[i].hash);
     int wrong = ferror(file);
-    return !fclose(file) && !wrong;
+    return !fclose(file) && !wrong && !rename(name, t->opt.losses);
 }
 
 int report_end(report *r, const trainer *t)
 {
     opi_swap_counters c = {.struct_size = sizeof c};
-    if (r->count)
-        tell(r, &t->view);
-    if (t->view.slot != 0)
-        return 1;
     opi_swap_get_counters(t->swap, &c, NULL);
+    /* After a stop there may be no slot 0: all that had a slot speak. */
+    int speaks = t->view.slot == 0 || (c.stopped && t->view.slot > 0);
+    tell(r, &t->view, speaks);
+    if (!speaks)
+        return 1;
     qsort(r->step_s, (size_t)r->steps, sizeof *r->step_s, ascending);
     double median = r->steps ? r->step_s[r->steps / 2] : 0;
     const char *how = c.stopped ? "stopped" : "finished";

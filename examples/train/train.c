@@ -83,7 +83,7 @@ static int32_t rebuild(void *user, const opi_swap_view *view)
     t->net.dp = MPI_Comm_f2c(view->comm_dp);
     t->net.tp = MPI_Comm_f2c(view->comm_tp);
     gpt_positions(&t->model.shape, t->model.positions);
-    if (!trainer_padding_right(t)) {
+    if (!trainer_padding_right(t, 0)) {
         fprintf(stderr, "train: slot %d has other padding than step %lld\n", view->slot, (long long)t->at.steps);
         return 1;
     }
@@ -93,9 +93,15 @@ static int32_t rebuild(void *user, const opi_swap_view *view)
 static void event(void *user, const opi_swap_event *event)
 {
     program *p = user;
-    if (event->kind == OPI_SWAP_RECOVERED && p->t.spent_step == INT64_MAX)
-        p->t.spent_step = event->step + event->redone;
+    trainer *t = &p->t;
     report_event(&p->r, event);
+    if (event->kind != OPI_SWAP_RECOVERED)
+        return;
+    if (t->spent_step == INT64_MAX)
+        t->spent_step = event->step + event->redone;
+    opi_swap_get_view(t->swap, &t->view, NULL);
+    if (t->view.role == OPI_SWAP_SPARE)
+        p->r.knows = 0; /* others go on without this process, at least for now */
 }
 
 /* ---- the loop ---- */
@@ -118,17 +124,19 @@ static int train(program *p)
             report_step(&p->r, t, step);
         trainer_dies_at(t, step, PHASE_DONE);
     }
-    t->view.struct_size = sizeof t->view;
     opi_swap_get_view(t->swap, &t->view, NULL);
     if (more < 0 || rc < 0) {
         fprintf(stderr, "train: rank %d: %s\n", t->view.rank, err.message);
         return 0;
     }
-    if (!report_end(&p->r, t)) {
+    int right = report_end(&p->r, t);
+    if (!right)
         fprintf(stderr, "train: %s could not be written\n", t->opt.losses);
-        return 0;
+    if (t->at.steps == t->opt.steps && t->view.role == OPI_SWAP_ACTIVE && !trainer_padding_right(t, 1)) {
+        fprintf(stderr, "train: slot %d has wrong padding in the end\n", t->view.slot);
+        right = 0;
     }
-    return 1;
+    return right;
 }
 
 static int run(program *p, int rank, char **argv)
@@ -150,6 +158,7 @@ static int run(program *p, int rank, char **argv)
         wanted.node = node;
     }
     MPI_Comm_get_parent(&parent); /* of a process that was started in place of a lost one */
+    p->t.view.struct_size = sizeof p->t.view;
     p->t.view.slot = parent == MPI_COMM_NULL && rank < o->dp * o->tp ? rank : -1;
     p->t.spent_step = -1;
     p->t.net.moment = trainer_moment;

@@ -105,9 +105,15 @@ static uint64_t padding_value(const trainer *t, uint64_t i, int64_t steps)
     return random_mix(i + ((uint64_t)t->view.tp << 48), i % PADDING_STRIDE ? 0 : (uint64_t)steps);
 }
 
-int trainer_padding_right(const trainer *t)
+/* The first number from padding_begin on that changes. */
+static uint64_t first_changing(const trainer *t)
 {
-    for (uint64_t i = t->padding_begin; i < t->padding_end; i++)
+    return (t->padding_begin + PADDING_STRIDE - 1) / PADDING_STRIDE * PADDING_STRIDE;
+}
+
+int trainer_padding_right(const trainer *t, int all)
+{
+    for (uint64_t i = all ? t->padding_begin : first_changing(t); i < t->padding_end; i += all ? 1 : PADDING_STRIDE)
         if (t->padding[i - t->padding_begin] != padding_value(t, i, t->at.steps))
             return 0;
     return 1;
@@ -115,8 +121,7 @@ int trainer_padding_right(const trainer *t)
 
 static void change_padding(trainer *t, int64_t steps)
 {
-    uint64_t i = (t->padding_begin + PADDING_STRIDE - 1) / PADDING_STRIDE * PADDING_STRIDE;
-    for (; i < t->padding_end; i += PADDING_STRIDE)
+    for (uint64_t i = first_changing(t); i < t->padding_end; i += PADDING_STRIDE)
         t->padding[i - t->padding_begin] = padding_value(t, i, steps);
 }
 

@@ -62,8 +62,8 @@ int trainer_room(trainer *t);
 void trainer_free(trainer *t);
 /* The state before the first step. */
 void trainer_initialize(trainer *t);
-/* Whether the padding is that of t->at.steps. */
-int trainer_padding_right(const trainer *t);
+/* Whether the padding is that of t->at.steps: all of it, or only what every step changes. */
+int trainer_padding_right(const trainer *t, int all);
 
 /* Forward and backward, sum of the gradients; no registered state is changed. Returns 0 or a fault. */
 int32_t trainer_gradients(trainer *t, int64_t step);
