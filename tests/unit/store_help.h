@@ -175,13 +175,13 @@ static const char *judge(const char *dir, const opi__store_mark *mark)
 /* What list told. */
 typedef struct told {
     int lines;
-    char text[8][496];
+    char text[16][496];
 } told;
 
 static void tell(void *user, const char *line)
 {
     told *t = user;
-    if (t->lines < 8)
+    if (t->lines < 16)
         opi__copy_text(t->text[t->lines], sizeof t->text[0], line);
     t->lines++;
 }

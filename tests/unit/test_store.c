@@ -137,7 +137,7 @@ START_TEST(makes_its_folder_but_not_those_above)
     ck_assert_int_eq(put_checkpoint(at("new"), 1, 1, NULL), OPI_OK);
     ck_assert_str_eq(listed(at("new"), NULL), "1 ");
     ck_assert_int_eq(put_checkpoint(at("not/there"), 1, 1, &e), OPI_E_IO);
-    ck_assert_msg(strstr(e.message, at("not/there")) && strstr(e.message, "No such file or directory"), "%s", e.message);
+    ck_assert_msg(strstr(e.message, at("not/there")) && strstr(e.message, "No such file"), "%s", e.message);
 }
 END_TEST
 
@@ -351,7 +351,8 @@ START_TEST(a_stated_size_costs_no_memory)
         bytes[16 + i] = (unsigned char)(sum >> 8 * i);
     put_file(at(ONE_SHARD), bytes, n);
     ck_assert_int_eq(opi__store_read(ctx, store, &one, &out, &size, &e), OPI_E_FORMAT);
-    ck_assert_msg(strstr(e.message, "29 bytes behind the header, 4611686018427387903 expected") != NULL, "%s", e.message);
+    ck_assert_msg(strstr(e.message, "29 bytes behind the header, 4611686018427387903 expected") != NULL, "%s",
+                  e.message);
     ck_assert_uint_eq(largest, 0);
     /* A file that really is that long, all hole: the allocator decides. */
     put_one();
@@ -406,9 +407,9 @@ START_TEST(hostile_names_are_skipped)
     told t;
     ck_assert_str_eq(listed(store, &t), "2 ");
     ck_assert_int_eq(t.lines, (int)n);
-    for (int i = 0; i < 8; i++)
-        ck_assert_msg(strstr(t.text[i], store) && strstr(t.text[i], "is no checkpoint") && !strchr(t.text[i], '\n'), "%s",
-                      t.text[i]);
+    for (size_t i = 0; i < n; i++)
+        ck_assert_msg(strstr(t.text[i], store) && strstr(t.text[i], "is no checkpoint") && !strchr(t.text[i], '\n'),
+                      "%s", t.text[i]);
     ck_assert_int_eq(opi__store_prune(NULL, store, 1, NULL), OPI_OK);
     ck_assert_int_eq(opi__store_resume(NULL, store, -1, NULL), OPI_OK);
     ck_assert_int_eq(entries(store), (int)n + 2);

@@ -117,7 +117,7 @@ START_TEST(discard_removes_one_save)
     ck_assert_int_eq(opi__store_discard(at("nothing here"), 77, 10, NULL), OPI_OK);
     ck_assert_int_eq(entries(at("step-000000000002")), SMALL_SHARDS + 1);
     ck_assert_str_eq(listed(store, NULL), "2 ");
-    ck_assert_int_eq(opi__store_discard(store, 2, 9, NULL), OPI_OK); /* a complete one too, when asked for by its save */
+    ck_assert_int_eq(opi__store_discard(store, 2, 9, NULL), OPI_OK); /* a complete one too, if it is that save */
     ck_assert_int_eq(entries(store), 0);
 }
 END_TEST
