@@ -123,8 +123,7 @@ typedef struct opi_swap_options {
     const char *checkpoint_fallback_dir; /**< where they go when checkpoint_dir fails; NULL = they are only reported */
     int64_t checkpoint_interval;         /**< in steps; 0 = only on demand and before a stop */
     int32_t checkpoint_keep;             /**< complete ones kept; 0 = 2 */
-    int32_t fence;        /**< 1: heartbeats are on: a living rank may be declared dead, must learn it and stop */
-    const char *fence_dir; /**< with fence = 1: a folder all ranks see; NULL = checkpoint_dir */
+    int32_t evict;        /**< 1: a process of this host that was declared dead and still exists is killed (SIGKILL) */
     double straggler;     /**< a slot busy for this multiple of the median is reported; 0 = off; see opi_swap_commit */
     double wait_s;        /**< OPI_SWAP_WAIT: how long; 0 = 60 */
     uint64_t memory_limit; /**< bytes all buffers of this rank may take; 0 = what the machine has free */
@@ -211,6 +210,7 @@ OPI_API void opi_swap_destroy(opi_swap *swap);
 #define OPI_SWAP_CHECKPOINT_SKIPPED 14 /**< a persistent checkpoint could not be used; the message says why */
 #define OPI_SWAP_STOPPED 15       /**< stopped by policy */
 #define OPI_SWAP_LOADED 16        /**< training starts from a persistent checkpoint */
+#define OPI_SWAP_SNAPSHOT_FAILED 17 /**< the copy callback failed: that snapshot does not count */
 
 /** The phases of a recovery, in order. */
 #define OPI_SWAP_DETECTED 0   /**< from the last successful call to the first sign of the failure */
