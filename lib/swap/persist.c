@@ -64,6 +64,14 @@ int32_t opi__persist_busy(const opi_swap *s)
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
+/* What a failed save left would fill a disk that is full already. */
+static void discard_job(void *user)
+{
+    struct opi__persist *p = user;
+    opi_error ignored;
+    opi__store_discard(p->dir[p->left], p->id.step, p->id.save, &ignored);
+}
+
 static void write_job(void *user)
 {
     struct opi__persist *p = user;
@@ -84,14 +92,6 @@ static void mark_job(void *user)
 {
     struct opi__persist *p = user;
     p->mine = opi__store_complete(p->dir[p->at], &p->mark, &p->err) == OPI_OK;
-}
-
-/* What a failed save left would fill a disk that is full already. */
-static void discard_job(void *user)
-{
-    struct opi__persist *p = user;
-    opi_error ignored;
-    opi__store_discard(p->dir[p->left], p->id.step, p->id.save, &ignored);
 }
 
 static void prune_job(void *user)
