@@ -24,7 +24,7 @@ typedef struct opi__state {
 typedef struct opi__blob_id {
     int64_t step;
     int32_t dp; /* data-parallel width of the grid the slot number belongs to */
-    int32_t slot, part;
+    int32_t slot, part; /* OPI__COMMON: the slot of row 0, so that all peers have the same bytes */
 } opi__blob_id;
 
 typedef int32_t (*opi__copy_fn)(void *user, int32_t direction, const char *name, void *program, void *host,

@@ -294,7 +294,8 @@ static int32_t read_block(opi_swap *s, const offer *o, int32_t slot, int32_t par
     int32_t rc = opi__store_read(s->ctx, s->persist->dir[o->dir], &id, block, &bytes, err);
     if (rc)
         return rc;
-    opi__blob_id want = {o->mark.step, o->mark.grid.dp, slot, part};
+    int32_t row = opi__grid_row(&o->mark.grid);
+    opi__blob_id want = {o->mark.step, o->mark.grid.dp, part == OPI__COMMON ? slot % row : slot, part};
     if (opi__blob_valid(*block, bytes, &want))
         return OPI_OK;
     opi__free(s->ctx, *block);

@@ -347,7 +347,7 @@ static int verify(opi_swap *s, opi__attempt *a, plan *p, report *mine)
         if (m->from == m->to && live_is_good(s, a))
             continue;
         const void *block = m->from == m->to ? own_block(s, a, m->part, m->source_slot, &bytes) : m->blob;
-        opi__blob_id id = {a->step, a->from_dp, m->source_slot, m->part};
+        opi__blob_id id = {a->step, a->from_dp, stands_for(a, m->part, m->source_slot), m->part};
         m->checked =
             block && bytes == m->bytes && opi__blob_sum(block, bytes) == m->sum && opi__blob_valid(block, bytes, &id);
         if (m->checked || mine->n >= BAD)

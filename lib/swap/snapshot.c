@@ -162,7 +162,7 @@ static void start_pending(opi_swap *s)
             n->failed = 1; /* the others learn it from the barrier: this snapshot does not count */
             break;
         }
-        opi__blob_id id = {n->step, n->dp, n->slot, part};
+        opi__blob_id id = {n->step, n->dp, part == OPI__COMMON ? n->slot % opi__grid_row(&s->grid) : n->slot, part};
         opi__blob_begin(n->blob[part], &id, s->saved, s->saved_states);
         s->journal.counters.snapshot_bytes += n->bytes[part];
     }
