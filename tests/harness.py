@@ -91,6 +91,12 @@ MAPS = {"omnipilot": "lib/omnipilot.map", "omnipilot-swap": "lib/swap/omnipilot-
 SWAP_HEADERS = ("swap.h",)
 
 
+def swap_built(build):
+    """Whether a build folder is configured with libomnipilot-swap; the file alone may be of an earlier configuration."""
+    ninja = os.path.join(build, "build.ninja")
+    return os.path.exists(ninja) and "lib/swap/libomnipilot-swap.so.0" in text(ninja)
+
+
 def public_headers(library):
     """The public headers that describe a library (types.h counts as libomnipilot's)."""
     return [path for path in files("include", ext=(".h",))

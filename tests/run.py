@@ -36,7 +36,7 @@ def python(*arguments):
 def groups(args):
     """The command of each group, by name."""
     build = args.build
-    return {
+    known = {
         "golden": python("tests/golden/test_cli.py", os.path.join(build, "tools/omnipilot")),
         "measured": python("tests/golden/measured.py", os.path.join(build, "tools/omnipilot")),
         "unit": [os.path.join(build, "tests/unit/unit")],
@@ -50,6 +50,9 @@ def groups(args):
         "layout": python("tests/abi/layout.py"),
         "headers": python("tests/abi/headers.py"),
     }
+    if os.path.exists(os.path.join(ROOT, "tests/swap/run.py")):
+        known["swap"] = python("tests/swap/run.py", build)
+    return known
 
 
 def count(output, status):

@@ -27,18 +27,20 @@ class Tree:
     def __init__(self, build, folder):
         options = json.loads(run(["meson", "introspect", "--buildoptions", build]).stdout)
         options = {o["name"]: o["value"] for o in options}
+        beside = os.path.join(harness.ROOT, ".mpi/bin/mpicc")
+        self.mpicc = options["mpicc"] or (beside if os.access(beside, os.X_OK) else shutil.which("mpicc"))
         self.root = os.path.join(folder, "root")
         self.log = run(["meson", "install", "-C", build, "--no-rebuild", "--destdir", self.root])
         self.prefix = self.root + options["prefix"]
         self.libdir = os.path.join(self.prefix, options["libdir"])
         self.include = os.path.join(self.prefix, options["includedir"])
         self.bin = os.path.join(self.prefix, options["bindir"])
-        self.swap = os.path.exists(os.path.join(build, "lib/swap/libomnipilot-swap.so.0"))
+        self.swap = harness.swap_built(build)
         self.man = os.path.join(self.prefix, options["mandir"])
 
-    def pkg_config(self, *arguments):
+    def pkg_config(self, *arguments, package="omnipilot"):
         # PKG_CONFIG_LIBDIR hides every other .pc file: the -dev packages of OpenBLAS and cJSON need not be there.
-        return run(["pkg-config", "--define-variable=prefix=" + self.prefix, *arguments, "omnipilot"],
+        return run(["pkg-config", "--define-variable=prefix=" + self.prefix, *arguments, package],
                    env=dict(os.environ, PKG_CONFIG_LIBDIR=os.path.join(self.libdir, "pkgconfig"), PKG_CONFIG_PATH=""))
 
 
@@ -50,8 +52,9 @@ def check_files(t, tree):
     public = sorted(os.path.relpath(p, os.path.join(harness.ROOT, "include")) for p in headers)
     t.check("exactly the public headers are installed", installed == public, "%s, not %s" % (installed, public))
     libraries = sorted(n for n in os.listdir(tree.libdir) if n.startswith("lib"))
-    t.check("the libraries are installed", libraries == ["libomnipilot.a", "libomnipilot.so", "libomnipilot.so.0"],
-            str(libraries))
+    swap = ["libomnipilot-swap.so", "libomnipilot-swap.so.0"] if tree.swap else []
+    t.check("the libraries are installed",
+            libraries == [*swap, "libomnipilot.a", "libomnipilot.so", "libomnipilot.so.0"], str(libraries))
     t.check("the command is installed", os.access(os.path.join(tree.bin, "omnipilot"), os.X_OK), "not executable")
     pages = [n for _, _, names in os.walk(tree.man) for n in names]
     t.check("the man page is installed", any(n.startswith("omnipilot.1") for n in pages), str(pages))
@@ -115,6 +118,49 @@ def check_loader(t, tree, folder):
                 "status %d: %s" % (done.returncode, done.stdout))
 
 
+def swap_consumer(t, tree, folder, name, compiler, launch=()):
+    """Builds swap_consumer.c with one compiler and pkg-config, and runs it."""
+    flags = tree.pkg_config("--cflags", "--libs", package="omnipilot-swap")
+    t.check(name + ": pkg-config", flags.returncode == 0, flags.stdout)
+    if flags.returncode:
+        return
+    program = os.path.join(folder, "swap-consumer")
+    words = shlex.split(flags.stdout)
+    built = run([*compiler, "-Wall", "-Wextra", "-Werror", *[w for w in words if w.startswith("-I")],
+                 os.path.join(HERE, "swap_consumer.c"), "-x", "none", "-o", program,
+                 *[w for w in words if not w.startswith("-I")]])
+    t.check(name + ": builds", built.returncode == 0, built.stdout)
+    if built.returncode == 0:
+        done = run([*launch, program], env=dict(os.environ, LD_LIBRARY_PATH=tree.libdir), stdin=subprocess.DEVNULL)
+        t.check(name + ": runs and prints only its own line",
+                done.returncode == 0 and done.stdout == "swap consumer ok\n",
+                "status %d: %s" % (done.returncode, done.stdout))
+
+
+def check_swap(t, tree, folder):
+    """libomnipilot-swap: a program without MPI needs nothing but pkg-config; one with MPI adds that MPI's mpicc."""
+    if not tree.swap:
+        t.skip("installed libomnipilot-swap", "it was not built (no MPI with ULFM)")
+        return
+    launcher = os.path.join(tree.bin, "omnipilot-mpirun")
+    t.check("the launcher is installed", os.access(launcher, os.X_OK), "not executable")
+    pages = [n for _, _, names in os.walk(tree.man) for n in names]
+    t.check("the launcher's man page is installed", any(n.startswith("omnipilot-mpirun.1") for n in pages), str(pages))
+    compiler = shlex.split(os.environ.get("CC", "cc"))
+    swap_consumer(t, tree, folder, "swap consumer, C", [*compiler, "-std=c11"])
+    compiler = shlex.split(os.environ.get("CXX", "c++"))
+    if shutil.which(compiler[0]):
+        swap_consumer(t, tree, folder, "swap consumer, C++", [*compiler, "-std=c++17", "-x", "c++"])
+    else:
+        t.skip("swap consumer, C++", "no " + compiler[0])
+    if not tree.mpicc:
+        t.skip("swap consumer, mpicc", "no mpicc")
+        return
+    mpirun = os.path.join(os.path.dirname(tree.mpicc), "mpirun")
+    swap_consumer(t, tree, folder, "swap consumer, mpicc", [tree.mpicc, "-std=c11", "-DWITH_MPI"],
+                  launch=[launcher, "-n", "3", "--timeout", "120", "--mpirun", mpirun])
+
+
 def main(build):
     t = harness.Checks()
     with tempfile.TemporaryDirectory() as folder:
@@ -127,6 +173,7 @@ def main(build):
                 for link in ("shared", "static"):
                     check_consumer(t, tree, folder, language, link)
             check_loader(t, tree, folder)
+            check_swap(t, tree, folder)
             done = run([os.path.join(tree.bin, "omnipilot"), "gpus"], env=dict(os.environ, LD_LIBRARY_PATH=tree.libdir))
             t.check("the installed command runs", done.returncode == 0 and "H100-80GB-SXM" in done.stdout, done.stdout)
     t.done()
