@@ -8,7 +8,7 @@
 
 size_t opi__place_scratch(size_t slots)
 {
-    return 5 * slots + 1;
+    return 5 * slots + 2;
 }
 
 /* Everything is told by position in the sorted order. A rack is a run of positions, known by where it ends. */
@@ -26,28 +26,27 @@ static int is_before(const opi__domain *a, const opi__domain *b)
     return a->rack != b->rack ? a->rack < b->rack : a->node < b->node;
 }
 
-/* Stable radix sort of order[] by one 32-bit field of the domains. */
-static void sort_by(int32_t n, const opi__domain *domain, int by_rack, int32_t *order, int32_t *other)
+#define DIGIT_BITS 11
+#define DIGITS (1 << DIGIT_BITS)
+
+/* One pass of a stable radix sort by a digit of the nodes or racks. 0: all digits are the same, nothing was moved. */
+static int sort_pass(int32_t n, const opi__domain *domain, int by_rack, int shift, const int32_t *from, int32_t *to)
 {
-    for (int shift = 0; shift < 32; shift += 8) {
-        int32_t start[256] = {0};
-        for (int32_t i = 0; i < n; i++)
-            start[(uint32_t)(by_rack ? domain[i].rack : domain[i].node) >> shift & 255]++;
-        uint32_t first = (uint32_t)(by_rack ? domain[0].rack : domain[0].node) >> shift & 255;
-        if (start[first] == n)
-            continue;
-        for (int32_t i = 0, sum = 0; i < 256; i++) {
-            int32_t count = start[i];
-            start[i] = sum;
-            sum += count;
-        }
-        for (int32_t i = 0; i < n; i++) {
-            int32_t key = by_rack ? domain[order[i]].rack : domain[order[i]].node;
-            other[start[(uint32_t)key >> shift & 255]++] = order[i];
-        }
-        for (int32_t i = 0; i < n; i++)
-            order[i] = other[i];
+    int32_t start[DIGITS] = {0};
+    for (int32_t i = 0; i < n; i++)
+        start[(uint32_t)(by_rack ? domain[i].rack : domain[i].node) >> shift & (DIGITS - 1)]++;
+    if (start[(uint32_t)(by_rack ? domain[0].rack : domain[0].node) >> shift & (DIGITS - 1)] == n)
+        return 0;
+    for (int32_t i = 0, sum = 0; i < DIGITS; i++) {
+        int32_t count = start[i];
+        start[i] = sum;
+        sum += count;
     }
+    for (int32_t i = 0; i < n; i++) {
+        const opi__domain *d = &domain[from[i]];
+        to[start[(uint32_t)(by_rack ? d->rack : d->node) >> shift & (DIGITS - 1)]++] = from[i];
+    }
+    return 1;
 }
 
 static void sort_slots(layout *l, const opi__domain *domain)
@@ -57,10 +56,12 @@ static void sort_slots(layout *l, const opi__domain *domain)
         l->order[i] = i;
         sorted = sorted && (i == 0 || !is_before(&domain[i], &domain[i - 1]));
     }
-    if (!sorted) {
-        sort_by(l->n, domain, 0, l->order, l->load);
-        sort_by(l->n, domain, 1, l->order, l->load);
-    }
+    for (int pass = 0; !sorted && pass < 6; pass++)
+        if (sort_pass(l->n, domain, pass >= 3, pass % 3 * DIGIT_BITS, l->order, l->room)) {
+            int32_t *other = l->order;
+            l->order = l->room;
+            l->room = other;
+        }
     for (int32_t p = l->n - 1; p >= 0; p--) {
         const opi__domain *here = &domain[l->order[p]], *next = p + 1 < l->n ? &domain[l->order[p + 1]] : here;
         int last = p + 1 == l->n;
@@ -177,21 +178,24 @@ void opi__place(size_t slots, const opi__domain *domain, int32_t replicas, int32
 {
     int32_t n = (int32_t)slots, crowded = 0;
     int32_t copies = replicas < n ? replicas : n > 0 ? n - 1 : 0;
-    layout l = {n, replicas, copies, scratch, scratch + n, scratch + 2 * slots, scratch + 3 * slots,
-                scratch + 4 * slots, holder};
+    layout l = {n, replicas, copies, scratch, scratch + slots + 1, scratch + 2 * slots + 1, scratch + 3 * slots + 1,
+                scratch + 4 * slots + 1, holder};
     sort_slots(&l, domain);
-    for (int32_t p = 0; p < n; p++) {
-        int32_t *held = holder + (size_t)l.order[p] * (size_t)replicas;
-        for (int32_t k = 0; k < replicas; k++)
-            held[k] = k < copies ? (int32_t)(((int64_t)p + (int64_t)n * (k + 1) / (copies + 1)) % n) : -1;
-        l.load[p] = copies;
-        l.room[p] = p;
-        int32_t before = p ? l.rack_end[p - 1] : 0, size = l.rack_end[p] - p;
-        crowded |= before <= p && size > n / (copies + 1);
+    int32_t even = n / (copies + 1);
+    for (int32_t k = 0; k < replicas; k++) {
+        int32_t shift = (int32_t)((int64_t)n * (k + 1) / (copies + 1));
+        for (int32_t p = 0; p < n; p++)
+            holder[(size_t)l.order[p] * (size_t)replicas + (size_t)k] =
+                k >= copies ? -1 : p < n - shift ? p + shift : p - (n - shift);
     }
-    if (n > 0)
-        l.room[n] = n;
-    if (crowded)
+    for (int32_t p = 0; p < n; p++)
+        l.load[p] = copies;
+    for (int32_t p = 0; p < n; p = l.rack_end[p])
+        crowded |= l.rack_end[p] - p > even;
+    if (crowded) {
+        for (int32_t p = 0; p <= n; p++)
+            l.room[p] = p;
         repair(&l);
+    }
     finish(&l, quality);
 }
