@@ -150,8 +150,10 @@ static void tell(report *r, const opi_swap_view *view, int all)
             print_json(r, &r->events[i], view->rank);
         else if (e->kind == OPI_SWAP_RECOVERED)
             print_timeline(r, e);
-        else
+        else if (view->slot == 0)
             printf("%s: %s\n", opi_swap_event_name(e->kind), r->events[i].message);
+        else
+            printf("rank %d: %s: %s\n", view->rank, opi_swap_event_name(e->kind), r->events[i].message);
     }
     r->count = 0;
     fflush(stdout);
@@ -173,8 +175,6 @@ void report_begin(report *r, const trainer *t, int64_t step)
 
 void report_step(report *r, const trainer *t, int64_t step)
 {
-    if (t->view.slot != 0)
-        return;
     if (r->steps == r->step_room) {
         int64_t room = r->step_room ? 2 * r->step_room : 64;
         double *more = realloc(r->step_s, (size_t)room * sizeof *more);
@@ -184,7 +184,7 @@ void report_step(report *r, const trainer *t, int64_t step)
         r->step_room = room;
     }
     r->step_s[r->steps++] = trainer_clock() - r->began;
-    if (r->opt->quiet)
+    if (r->opt->quiet || t->view.slot != 0)
         return;
     double loss = t->history[step].loss;
     if (r->opt->json)
@@ -236,6 +236,8 @@ int report_end(report *r, const trainer *t)
                c.replica_bytes, c.buffer_bytes, c.waits, c.wait_s, c.recoveries, c.steps_redone, c.checkpoints,
                c.checkpoint_bytes);
     } else {
+        if (c.stopped)
+            printf("rank %d: ", t->view.rank);
         printf("%s after %lld steps, median %.1f ms: %" PRIu64 " recoveries, %" PRIu64 " completed steps computed "
                "again, %" PRIu64 " snapshots, %.3f s waited for copies\n", how, (long long)t->at.steps, 1e3 * median,
                c.recoveries, c.steps_redone, c.snapshots, c.wait_s);
