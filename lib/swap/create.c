@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Making and freeing the runtime of a process. */
-#include "base/hash.h"
 #include "base/mem.h"
-#include "base/rng.h"
 #include "base/status.h"
 #include "base/take.h"
-#include "swap/runtime.h"
+#include "swap/join.h"
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #define WIDTH 65536 /* most of a width, and of slots */
 #define SLOTS 1048576
@@ -65,61 +61,15 @@ static int copy_string(opi_swap *s, const char **p)
     return copy != NULL;
 }
 
-/* What every rank tells once: where it lives. */
-typedef struct place_card {
-    uint64_t node, rack, job;
-} place_card;
-
-static int32_t number(const place_card *card, int32_t n, int32_t i, int rack)
-{
-    for (int32_t k = 0; k < i; k++)
-        if (rack ? card[k].rack == card[i].rack : card[k].node == card[i].node)
-            return k;
-    (void)n;
-    return i;
-}
-
-static int32_t exchange_places(opi_swap *s, opi_error *err)
-{
-    char host[256] = {0};
-    gethostname(host, sizeof host - 1);
-    const char *node = s->options.node ? s->options.node : host, *rack = s->options.rack ? s->options.rack : node;
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    place_card mine = {opi__fnv1a64(OPI__FNV_START, node, strlen(node)),
-                       opi__fnv1a64(OPI__FNV_START, rack, strlen(rack)),
-                       opi__mix64((uint64_t)t.tv_sec * 1000000007u + (uint64_t)t.tv_nsec) ^ (uint64_t)getpid()};
-    place_card *all = opi__alloc(s->ctx, (size_t)s->world_size, sizeof *all);
-    if (!all)
-        return opi__fail_memory(err, (size_t)s->world_size * sizeof *all);
-    int32_t rc = OPI_OK;
-    if (!opi__engine_gather(s->world, &mine, all, (int)sizeof mine))
-        rc = opi__fail(err, OPI_E_IO, -1, "a rank failed while the runtime was being created");
-    for (int32_t i = 0; !rc && i < s->world_size; i++) {
-        s->process[i].id = i;
-        s->process[i].domain.node = number(all, s->world_size, i, 0);
-        s->process[i].domain.rack = number(all, s->world_size, i, 1);
-        s->member[i] = i;
-    }
-    if (!rc)
-        s->job = all[0].job;
-    opi__free(s->ctx, all);
-    return rc;
-}
-
 static int32_t make_tables(opi_swap *s, opi_error *err)
 {
-    size_t n = (size_t)s->world_size, slots = (size_t)opi__grid_slots(&s->grid);
-    s->process = opi__zalloc(s->ctx, n, sizeof *s->process);
-    s->member = opi__alloc(s->ctx, n, sizeof *s->member);
-    s->dead = opi__zalloc(s->ctx, n, sizeof *s->dead);
+    size_t slots = (size_t)opi__grid_slots(&s->grid);
     s->owner = opi__alloc(s->ctx, slots, sizeof *s->owner);
     s->holder = opi__alloc(s->ctx, slots * OPI__REPLICAS, sizeof *s->holder);
     s->wide_row = opi__zalloc(s->ctx, (size_t)s->grid.dp, sizeof *s->wide_row);
     s->barrier_all = opi__alloc(s->ctx, slots * 2, sizeof *s->barrier_all);
-    if (!s->process || !s->member || !s->dead || !s->owner || !s->holder || !s->wide_row || !s->barrier_all)
-        return opi__fail_memory(err, n * sizeof *s->process + slots * 64);
-    s->members = s->world_size;
+    if (!s->owner || !s->holder || !s->wide_row || !s->barrier_all)
+        return opi__fail_memory(err, slots * 64);
     for (size_t i = 0; i < slots; i++)
         s->owner[i] = (int32_t)i;
     for (int i = 0; i < OPI__SNAPS; i++)
@@ -131,11 +81,40 @@ static int32_t make_tables(opi_swap *s, opi_error *err)
     return OPI_OK;
 }
 
+/* Before the first meeting: the first ranks are to be active. */
+static void set_view(opi_swap *s, int32_t rank)
+{
+    opi_swap_view *v = &s->view;
+    int32_t slots = opi__grid_slots(&s->grid);
+    v->struct_size = (uint32_t)sizeof *v;
+    v->rank = rank;
+    v->slot = rank < slots ? rank : -1;
+    v->role = v->slot >= 0 ? OPI_SWAP_ACTIVE : OPI_SWAP_SPARE;
+    v->dp = v->tp = v->pp = -1;
+    if (v->slot >= 0)
+        opi__grid_coordinates(&s->grid, v->slot, &v->dp, &v->tp, &v->pp);
+    v->dp_width = s->grid.dp;
+    v->tp_width = s->grid.tp;
+    v->pp_width = s->grid.pp;
+    v->spares = s->world_size - slots;
+    v->comm_active = v->comm_dp = v->comm_tp = v->comm_pp = (int32_t)MPI_Comm_c2f(MPI_COMM_NULL);
+}
+
 /* Everything that talks; s->world is still MPI_COMM_NULL. */
 static int32_t join_world(opi_swap *s, opi_error *err)
 {
     MPI_Comm given = MPI_Comm_f2c((MPI_Fint)s->options.world);
     int rank = 0, size = 0;
+    MPI_Comm parent = MPI_COMM_NULL;
+    int32_t rc = make_tables(s, err);
+    if (rc)
+        return rc;
+    if (s->options.policy == OPI_SWAP_WAIT && opi__join_parent(&parent)) {
+        set_view(s, -1);
+        rc = opi__join_world(s, parent, err);
+        s->view.rank = rc ? -1 : s->process[s->world_rank].card.id;
+        return rc;
+    }
     if (given == MPI_COMM_NULL || MPI_Comm_rank(given, &rank) != MPI_SUCCESS ||
         MPI_Comm_size(given, &size) != MPI_SUCCESS)
         return opi__fail(err, OPI_E_INVALID, -1, "world is no communicator");
@@ -144,31 +123,14 @@ static int32_t join_world(opi_swap *s, opi_error *err)
                          (int)s->grid.dp, (int)s->grid.tp, (int)s->grid.pp, (int)opi__grid_slots(&s->grid), size);
     opi__engine_quiet(given);
     opi__engine_quiet(MPI_COMM_SELF);
-    if (!opi__engine_dup(given, &s->world))
+    MPI_Comm world = MPI_COMM_NULL;
+    if (!opi__engine_dup(given, &world))
         return opi__fail(err, OPI_E_IO, -1, "world cannot be duplicated: a rank failed");
-    s->world_rank = rank;
-    s->world_size = s->next_id = size;
-    int32_t rc = make_tables(s, err);
+    opi__join_keep(s, world);
+    rc = opi__join_first(s, world, err);
     if (!rc)
-        rc = exchange_places(s, err);
-    if (!rc && !opi__control_open(s))
-        rc = opi__fail(err, OPI_E_IO, -1, "the control channel cannot be opened");
-    if (rc)
-        return rc;
-    s->view.struct_size = (uint32_t)sizeof s->view;
-    s->view.rank = rank;
-    s->view.slot = rank < opi__grid_slots(&s->grid) ? rank : -1;
-    s->view.role = s->view.slot >= 0 ? OPI_SWAP_ACTIVE : OPI_SWAP_SPARE;
-    s->view.dp = s->view.tp = s->view.pp = -1;
-    if (s->view.slot >= 0)
-        opi__grid_coordinates(&s->grid, s->view.slot, &s->view.dp, &s->view.tp, &s->view.pp);
-    s->view.dp_width = s->grid.dp;
-    s->view.tp_width = s->grid.tp;
-    s->view.pp_width = s->grid.pp;
-    s->view.spares = size - opi__grid_slots(&s->grid);
-    int32_t none = (int32_t)MPI_Comm_c2f(MPI_COMM_NULL);
-    s->view.comm_active = s->view.comm_dp = s->view.comm_tp = s->view.comm_pp = none;
-    return OPI_OK;
+        set_view(s, rank);
+    return rc;
 }
 
 static int32_t fill(opi_swap *s, opi_error *err)
@@ -245,6 +207,7 @@ void opi_swap_destroy(opi_swap *s)
     s->journal.counters.buffer_bytes = s->buffer_bytes;
     opi__journal_close(&s->journal);
     opi__snapshot_free(s);
+    opi__join_release(s);
     const opi_swap_options *o = &s->options;
     const char *text[] = {o->node, o->rack, o->checkpoint_dir, o->checkpoint_fallback_dir, o->event_log, o->program};
     for (size_t i = 0; i < sizeof text / sizeof text[0]; i++)
@@ -252,7 +215,7 @@ void opi_swap_destroy(opi_swap *s)
     void *tables[] = {s->process, s->member, s->dead, s->owner, s->holder, s->wide_row};
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
         opi__free(ctx, tables[i]);
-    /* Communicators stay: freeing one that lost members is not safe, and MPI_Finalize ends them all. */
+    /* Other communicators stay: freeing one that lost members is not safe, and MPI_Finalize ends them all. */
     opi__free(ctx, s);
     opi_ctx_destroy(ctx);
 }

@@ -40,7 +40,7 @@ static void add_copy(opi__hello *h, int64_t step, int32_t dp, int32_t slot, int3
 static void say_hello(opi_swap *s, opi__hello *h)
 {
     memset(h, 0, sizeof *h);
-    h->id = s->process[s->world_rank].id;
+    h->id = s->process[s->world_rank].card.id;
     h->slot = s->view.slot;
     h->epoch = s->view.epoch;
     h->established = s->established;
@@ -120,17 +120,22 @@ static void classify(opi_swap *s, opi__attempt *a, const uint8_t *up, uint8_t *s
         if (shown++ >= 6)
             continue;
         if (slot >= 0)
-            opi__format(words, sizeof words, "rank %d (slot %d)", (int)s->process[w].id, (int)slot);
+            opi__format(words, sizeof words, "rank %d (slot %d)", (int)s->process[w].card.id, (int)slot);
         else
-            opi__format(words, sizeof words, "rank %d (spare)", (int)s->process[w].id);
+            opi__format(words, sizeof words, "rank %d (spare)", (int)s->process[w].card.id);
         add_words(a->lost, sizeof a->lost, words);
     }
     if (shown > 6) {
         opi__format(words, sizeof words, "%d more", (int)(shown - 6));
         add_words(a->lost, sizeof a->lost, words);
     }
+    a->dead += s->carried_dead;
+    if (s->carried_dead)
+        add_words(a->lost, sizeof a->lost, s->carried_lost);
     if (!s->established)
         a->kind = 0;
+    else if (s->carried_kind && !owners_dead)
+        a->kind = s->carried_kind;
     else if (!a->dead)
         a->kind = OPI_SWAP_COMM_FAULT;
     else if (!owners_dead)

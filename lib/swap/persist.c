@@ -338,6 +338,14 @@ static int32_t read_slot(opi_swap *s, const opi__attempt *a, const offer *o, opi
     return rc;
 }
 
+/* Checkpoints of later steps are of a course that is left here; they would push out the new ones. */
+static void leave_later(opi_swap *s, const opi__attempt *a, int64_t step)
+{
+    opi_error ignored;
+    for (int32_t d = 0; d < s->persist->dirs && a->me == a->owner[0]; d++)
+        opi__store_resume(s->ctx, s->persist->dir[d], step, &ignored);
+}
+
 int opi__persist_load(opi_swap *s, opi__attempt *a)
 {
     offer all[MARKS];
@@ -372,9 +380,7 @@ int opi__persist_load(opi_swap *s, opi__attempt *a)
             return 0;
         if (!everyone)
             continue;
-        opi_error ignored; /* later ones are of a course that is left here */
-        for (int32_t d = 0; d < s->persist->dirs && a->me == a->owner[0]; d++)
-            opi__store_resume(s->ctx, s->persist->dir[d], o->mark.step, &ignored);
+        leave_later(s, a, o->mark.step);
         a->step = o->mark.step;
         a->from = OPI__FROM_FILES;
         a->from_dp = o->mark.grid.dp;
@@ -382,6 +388,7 @@ int opi__persist_load(opi_swap *s, opi__attempt *a)
         s->dirty = 0;
         return 1;
     }
+    leave_later(s, a, -1);
     return 1;
 }
 

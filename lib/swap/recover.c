@@ -7,14 +7,17 @@
  * Any failure on the way, on any rank, makes the final agreement say no to everybody; all then go back to shrink. What an
  * attempt found out becomes the state of the runtime only after the agreement. */
 #include "base/status.h"
+#include "swap/join.h"
 #include "swap/persist.h"
 #include "swap/restore.h"
+#include "swap/signal.h"
 #include <string.h>
 
 #define ATTEMPTS           200
 #define ALL_WELL           1
 #define NOT_FATAL          2
 #define NO_CALLBACK_FAILED 4
+#define BEGIN_AGAIN        2 /* the world has changed, or nobody came: all know it */
 
 static void stamp(opi__attempt *a, int32_t phase)
 {
@@ -55,7 +58,7 @@ static opi_swap_view view_of(const opi_swap *s, const opi__attempt *a)
     v.dp_width = a->grid.dp;
     v.tp_width = a->grid.tp;
     v.pp_width = a->grid.pp;
-    v.epoch = s->established ? s->view.epoch + 1 : s->view.epoch;
+    v.epoch = s->established || s->newcomer ? s->view.epoch + 1 : s->view.epoch;
     v.spares = a->members - opi__grid_slots(&a->grid);
     v.comm_active = (int32_t)MPI_Comm_c2f(a->active);
     v.comm_dp = (int32_t)MPI_Comm_c2f(a->dp);
@@ -78,6 +81,13 @@ static int call(opi_swap *s, opi__attempt *a, int32_t (*fn)(void *, const opi_sw
               (int)a->slot, (int)rc);
     *callback = 1;
     return 0;
+}
+
+static void keep_all(opi_swap *s, const opi__attempt *a)
+{
+    MPI_Comm all[] = {a->now, a->active, a->dp, a->tp, a->pp, a->ring, a->files};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        opi__join_keep(s, all[i]);
 }
 
 static int slot_is_new(const opi_swap *s, const opi__attempt *a)
@@ -136,6 +146,11 @@ static int phases(opi_swap *s, opi__attempt *a, int32_t *callback)
         return 0;
     stamp(a, OPI_SWAP_ASSIGNED);
     OPI__POINT("assigned");
+    if (a->unfilled && s->options.policy == OPI_SWAP_WAIT && !s->gave_up) {
+        opi__join(s, a);
+        return BEGIN_AGAIN;
+    }
+    a->stop |= a->unfilled > 0;
     if (!a->stop) {
         if (!opi__meet_comms(s, a))
             return 0;
@@ -184,6 +199,23 @@ static void remember_rows(opi_swap *s, const opi__attempt *a)
         s->wide_row[d] =
             a->from_dp == s->wide_dp && a->from_dp != a->old.dp ? s->wide_row[a->from_row[d]] : a->from_row[d];
     s->wide_dp = a->from_dp;
+}
+
+/* Whoever was left behind while it lives must stop: it is told so, and on this host it is ended if the program wishes. */
+void opi__evict(opi_swap *s, const opi__attempt *a)
+{
+    const opi__card *mine = &s->process[s->world_rank].card;
+    for (int32_t i = 0; i < s->members; i++) {
+        int32_t w = s->member[i], alive = 0;
+        for (int32_t k = 0; k < a->members && !alive; k++)
+            alive = a->member[k] == w;
+        if (alive)
+            continue;
+        if (a->me == 0)
+            opi__control_send(s, w, OPI__WIRE_FENCED);
+        if (s->options.evict && s->process[w].card.host == mine->host)
+            opi__end_process(s->process[w].card.pid);
+    }
 }
 
 /* Who keeps copies of whose state from now on. */
@@ -328,6 +360,9 @@ static void adopt(opi_swap *s, opi__attempt *a, double begin)
     s->view = view;
     s->next = a->step + 1;
     s->fault = s->in_step = 0;
+    s->carried_kind = s->carried_dead = 0;
+    if (a->dead)
+        opi__evict(s, a);
     if (!set_members(s, a))
         opi__fault(s);
     remember_rows(s, a);
@@ -377,7 +412,10 @@ int32_t opi__recover(opi_swap *s, opi_error *err)
     for (int32_t i = 0; i < ATTEMPTS; i++) {
         int32_t callback = 0;
         int good = phases(s, &a, &callback), flags = 0;
-        if (a.now == MPI_COMM_NULL) { /* shrink itself failed: there is nothing to agree on */
+        if (a.now == MPI_COMM_NULL || good == BEGIN_AGAIN) { /* there is nothing to agree on */
+            revoke_attempt(s, &a);
+            keep_all(s, &a);
+            i -= good == BEGIN_AGAIN; /* how long to wait for others is wait_s's business */
             opi__arena_free(&a.arena);
             clear(s, &a, revoked);
             continue;
@@ -386,6 +424,7 @@ int32_t opi__recover(opi_swap *s, opi_error *err)
             revoke_attempt(s, &a);
         flags = (good ? ALL_WELL : 0) | (a.fatal ? 0 : NOT_FATAL) | (callback ? 0 : NO_CALLBACK_FAILED);
         int sure = opi__engine_agree(a.now, &flags);
+        keep_all(s, &a);
         stamp(&a, OPI_SWAP_RESUMED);
         OPI__POINT("agreed");
         if (sure && (flags & ALL_WELL)) {

@@ -63,8 +63,14 @@ typedef struct opi__copy {
     int32_t slot, dp, part, bad;
 } opi__copy;
 
+/* What a process says of itself. */
+typedef struct opi__card {
+    uint64_t node, rack, host, job;
+    int64_t pid;
+    int32_t id, reserved; /* id: rank in the first world; new processes count on; -1 = not numbered yet */
+} opi__card;
 typedef struct opi__process {
-    int32_t id; /* rank in the first world; new processes count on */
+    opi__card card;
     opi__domain domain;
 } opi__process;
 
@@ -100,7 +106,12 @@ struct opi_swap {
     MPI_Comm world;
     int32_t world_rank, world_size;
     opi__process *process; /* [world_size] */
-    int32_t next_id;
+    int32_t next_id, joins, newcomer, gave_up;
+    int32_t carried_kind, carried_dead; /* a loss that was found before new processes joined */
+    char carried_lost[160];
+    double wait_until;
+    MPI_Comm *keep; /* all that span jobs */
+    size_t kept, keep_room;
     uint64_t job; /* the same on all ranks, another in the next job */
     /* who lives and holds what: recover.c */
     MPI_Comm now, active, dp, tp, pp, ring, files;
@@ -179,6 +190,8 @@ void opi__fault(opi_swap *s); /* a failure was noticed */
 
 /* recover.c */
 int32_t opi__recover(opi_swap *s, opi_error *err); /* until all agree; also the first meeting */
+struct opi__attempt;
+void opi__evict(opi_swap *s, const struct opi__attempt *a); /* tells, and where asked ends, who was declared dead */
 int32_t opi__owned_slot(const opi_swap *s, int32_t world_rank); /* -1 = spare */
 
 /* persist.c */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "swap/signal.h"
 #include "omnipilot/swap.h"
 #include <signal.h>
 #include <string.h>
@@ -10,4 +11,11 @@ void opi_swap_ignore_sigpipe(void)
     memset(&a, 0, sizeof a);
     a.sa_handler = SIG_IGN;
     sigaction(SIGPIPE, &a, NULL);
+}
+
+/* A process that hangs keeps its devices and its memory, and the launcher waits for it. */
+void opi__end_process(int64_t pid)
+{
+    if (pid > 1)
+        kill((pid_t)pid, SIGKILL);
 }
