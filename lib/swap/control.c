@@ -63,12 +63,12 @@ static void look_for_dead(opi_swap *s)
             s->view.spares--;
         opi_swap_event e = {.kind = OPI_SWAP_SPARE_LOST,
                             .epoch = s->view.epoch,
-                            .rank = s->process[w].id,
+                            .rank = s->process[w].card.id,
                             .slot = -1,
                             .lost = 1,
                             .step = s->next,
                             .time_s = opi__now()};
-        opi__journal_event(&s->journal, &e, "spare rank %d died, %d left; training goes on", (int)s->process[w].id,
+        opi__journal_event(&s->journal, &e, "spare rank %d died, %d left; training goes on", (int)s->process[w].card.id,
                            (int)s->view.spares);
     }
 }

@@ -401,7 +401,8 @@ int32_t opi__recover(opi_swap *s, opi_error *err)
     opi__attempt a;
     if (s->established) {
         OPI__POINT("detected");
-        opi__control_tell(s, OPI__WIRE_RECOVER, 0);
+        /* Spares sleep, and whoever waits in the last agreement listens; all others learn it from the revocation. */
+        opi__control_tell(s, OPI__WIRE_RECOVER, s->next + 1 < s->options.steps);
         revoke_active(s);
         opi__snapshot_halt(s);
         opi__persist_halt(s);

@@ -234,7 +234,7 @@ static void look_for_straggler(opi_swap *s, int64_t step)
                         .epoch = s->view.epoch,
                         .slot = worst,
                         .step = step,
-                        .rank = s->process[s->owner[worst]].id,
+                        .rank = s->process[s->owner[worst]].card.id,
                         .time_s = opi__now()};
     if (s->slow_run == 3)
         opi__journal_event(&s->journal, &e, "slot %d was busy for %.3g s of the step, the median slot for %.3g s",

@@ -119,14 +119,14 @@ static int32_t check_fence(opi_swap *s, opi_error *err)
         return OPI_OK;
     opi_swap_event e = {.kind = OPI_SWAP_FENCED,
                         .epoch = s->view.epoch,
-                        .rank = s->process[s->world_rank].id,
+                        .rank = s->process[s->world_rank].card.id,
                         .slot = s->view.slot,
                         .step = s->next,
                         .time_s = opi__now()};
     opi__journal_event(&s->journal, &e, "this rank was declared dead and its place was taken");
-    return opi__fail(err, OPI_E_FENCED, s->process[s->world_rank].id,
+    return opi__fail(err, OPI_E_FENCED, s->process[s->world_rank].card.id,
                      "rank %d was declared dead and its place was taken in epoch %d: it must leave",
-                     (int)s->process[s->world_rank].id, (int)s->view.epoch + 1);
+                     (int)s->process[s->world_rank].card.id, (int)s->view.epoch + 1);
 }
 
 /* All steps are done here: 1 when they are everywhere, 0 when a failure sends this rank back. The agreement is not waited
