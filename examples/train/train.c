@@ -9,7 +9,7 @@
 #include <mpi.h>
 #include <omnipilot/swap.h>
 #include <stdio.h>
-#include <string.h>
+#include <unistd.h>
 
 #include "check.h"
 #include "report.h"
@@ -25,8 +25,8 @@ typedef struct program {
 
 /* ---- what the library calls ---- */
 
-/* Kinds: whoever has the same data-parallel coordinate's peers can copy parameters from them; the moments of a range
- * are on one slot only and are kept on others in memory; positions can be computed. */
+/* The parameters are the same on all data-parallel rows: a copy is there when a rank is lost. The moments of a range are
+ * on one slot only: the library keeps them on others in memory. The position table can be computed. */
 static int32_t register_states(trainer *t)
 {
     uint64_t positions = (uint64_t)t->opt.context * (uint64_t)t->opt.width * 8, count = (uint64_t)t->net.parameters;
@@ -127,6 +127,10 @@ static int train(program *p)
     opi_swap_get_view(t->swap, &t->view, NULL);
     if (more < 0 || rc < 0) {
         fprintf(stderr, "train: rank %d: %s\n", t->view.rank, err.message);
+        /* The others go on without a rank that was declared dead: it has no part in MPI_Finalize, and its end is no
+         * error of the job. */
+        if (more == OPI_E_FENCED || rc == OPI_E_FENCED)
+            _exit(0);
         return 0;
     }
     int right = report_end(&p->r, t);
