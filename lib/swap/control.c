@@ -7,6 +7,7 @@
 
 #define MAGIC   0x6f70695f6374726cull
 #define SLEEP_S 1e-3 /* of a spare between looks */
+#define CLOSE_S 10.0
 
 static int post(opi_swap *s)
 {
@@ -161,9 +162,18 @@ int32_t opi__control_spare(opi_swap *s)
 
 void opi__control_close(opi_swap *s)
 {
-    if (s->control_request != MPI_REQUEST_NULL) {
+    double end = opi__now() + CLOSE_S;
+    int from = -1, state = 0;
+    if (s->control_request != MPI_REQUEST_NULL)
         MPI_Cancel(&s->control_request);
-        opi__engine_drain(&s->control_request, 1);
+    /* A death that nobody has acknowledged keeps a receive from anyone pending, canceled or not; and a message that came
+     * together with an old error ends only the way that opi__engine_test_any knows. */
+    while (s->control_request != MPI_REQUEST_NULL && state != 1 && opi__now() < end) {
+        state = opi__engine_test_any(&s->control_request, &from);
+        if (state < 0)
+            opi__engine_dead(s->world, s->world_size, s->dead);
+        if (state != 1)
+            opi__pause(20e-6);
     }
     opi__engine_drain(s->control_sent, sizeof s->control_sent / sizeof s->control_sent[0]);
 }
