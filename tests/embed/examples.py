@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs every example and checks what it prints."""
+"""Runs every example of libomnipilot and checks what it prints; tests/swap runs examples/train."""
 
 import os
 import re
@@ -97,7 +97,8 @@ def main(build):
     predict_ctypes(t)
     readme(t, build)
     known = {"scheduler_loop.c", "admission_check.c", "predict_ctypes.py"}
-    there = {os.path.basename(p) for p in harness.files("examples", ext=(".c", ".py"))}
+    there = {os.path.basename(p) for p in harness.files("examples", ext=(".c", ".py"))
+             if not harness.rel(p).startswith("examples/train/")}
     t.check("every example is run here", there == known, str(there ^ known))
     t.done()
 
