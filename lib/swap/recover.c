@@ -10,7 +10,7 @@
 #include "swap/join.h"
 #include "swap/persist.h"
 #include "swap/restore.h"
-#include "swap/signal.h"
+#include "swap/signals.h"
 #include <string.h>
 
 #define ATTEMPTS           200
@@ -284,7 +284,7 @@ static void tell_loss(opi_swap *s, const opi__attempt *a)
                         .step = s->next,
                         .time_s = opi__now()};
     if (a->dead)
-        opi__journal_event(&s->journal, &e, "lost: %s", a->lost);
+        opi__journal_event(&s->journal, &e, "%s died", a->lost);
     else
         opi__journal_event(&s->journal, &e, "communication failed, every rank is alive");
     if (a->from == OPI__FROM_MEMORY || a->stop)
@@ -324,8 +324,8 @@ static void tell_end(opi_swap *s, const opi__attempt *a, double begin, int64_t r
         if (a->mark[i] >= last)
             last = a->mark[i];
     }
-    opi__journal_event(&s->journal, &e, "%s%s%s%sgoing on with step %lld, %lld computed again", a->dead ? "lost " : "",
-                       a->lost, a->dead ? "; " : "", a->taken[0] ? a->taken : "", (long long)s->next,
+    opi__journal_event(&s->journal, &e, "%s%s%s%sgoing on with step %lld, %lld computed again", a->lost,
+                       a->dead ? " died; " : "", a->taken, a->taken[0] ? "; " : "", (long long)s->next,
                        (long long)redone);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "swap/signal.h"
+#include "swap/signals.h"
 #include "omnipilot/swap.h"
 #include <signal.h>
 #include <string.h>
