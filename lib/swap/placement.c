@@ -21,6 +21,12 @@ typedef struct layout {
     int32_t *holder;             /* the result, as positions until the end */
 } layout;
 
+/* From a slot to its copy k, in positions. */
+static int32_t shift_of(int32_t n, int32_t copies, int32_t k)
+{
+    return (int32_t)((int64_t)n * (k + 1) / (copies + 1));
+}
+
 static int is_before(const opi__domain *a, const opi__domain *b)
 {
     return a->rack != b->rack ? a->rack < b->rack : a->node < b->node;
@@ -183,7 +189,7 @@ void opi__place(size_t slots, const opi__domain *domain, int32_t replicas, int32
     sort_slots(&l, domain);
     int32_t even = n / (copies + 1);
     for (int32_t k = 0; k < replicas; k++) {
-        int32_t shift = (int32_t)((int64_t)n * (k + 1) / (copies + 1));
+        int32_t shift = shift_of(n, copies, k);
         for (int32_t p = 0; p < n; p++)
             holder[(size_t)l.order[p] * (size_t)replicas + (size_t)k] =
                 k >= copies ? -1 : p < n - shift ? p + shift : p - (n - shift);
@@ -198,4 +204,77 @@ void opi__place(size_t slots, const opi__domain *domain, int32_t replicas, int32
         repair(&l);
     }
     finish(&l, quality);
+}
+
+/* ---- few slots ---- */
+
+/* How many of the touched slots, in sorted order, are not behind slot i. */
+static size_t not_behind(const opi__domain *domain, const int32_t *touched, size_t m, int32_t i)
+{
+    size_t lo = 0, hi = m;
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        const opi__domain *there = &domain[touched[mid]];
+        int behind = is_before(&domain[i], there) || (!is_before(there, &domain[i]) && i < touched[mid]);
+        hi = behind ? mid : hi;
+        lo = behind ? lo : mid + 1;
+    }
+    return lo;
+}
+
+/* Positions of the touched slots: how many slots sort before each. */
+static void find_ranks(size_t slots, const opi__domain *domain, size_t m, int32_t *touched, int32_t *rank)
+{
+    for (size_t a = 1; a < m; a++) { /* runs of slots on a node: nearly sorted */
+        int32_t x = touched[a];
+        size_t b = a;
+        for (; b > 0; b--) {
+            const opi__domain *there = &domain[touched[b - 1]];
+            if (is_before(there, &domain[x]) || (!is_before(&domain[x], there) && touched[b - 1] < x))
+                break;
+            touched[b] = touched[b - 1];
+        }
+        touched[b] = x;
+    }
+    for (size_t a = 0; a < m; a++)
+        rank[a] = 0;
+    for (size_t i = 0; i < slots;) {
+        size_t end = i + 1, first = not_behind(domain, touched, m, (int32_t)i);
+        while (end < slots && domain[end].node == domain[i].node && domain[end].rack == domain[i].rack)
+            end++; /* neighbors on one node are asked for once */
+        size_t last = end - i > 1 ? not_behind(domain, touched, m, (int32_t)end - 1) : first;
+        if (first == last && first < m)
+            rank[first] += (int32_t)(end - i);
+        for (size_t j = i; j < end && first != last; j++) {
+            size_t at = not_behind(domain, touched, m, (int32_t)j);
+            if (at < m)
+                rank[at]++;
+        }
+        i = end;
+    }
+    for (size_t a = 1; a < m; a++)
+        rank[a] += rank[a - 1];
+}
+
+int opi__place_lost(size_t slots, const opi__domain *domain, int32_t replicas, const uint8_t *gone, size_t m,
+                    int32_t *touched, int32_t *rank)
+{
+    int32_t n = (int32_t)slots, copies = replicas < n ? replicas : n - 1;
+    find_ranks(slots, domain, m, touched, rank);
+    for (size_t a = 0; a < m; a++) {
+        int alive = !(gone[touched[a]] & 1);
+        for (int32_t k = 0; k < copies && !alive; k++) {
+            int32_t shift = shift_of(n, copies, k), at = rank[a] < n - shift ? rank[a] + shift : rank[a] - (n - shift);
+            size_t lo = 0, hi = m;
+            while (lo < hi) {
+                size_t mid = lo + (hi - lo) / 2;
+                lo = rank[mid] < at ? mid + 1 : lo;
+                hi = rank[mid] < at ? hi : mid;
+            }
+            alive = lo == m || rank[lo] != at || !(gone[touched[lo]] & 2);
+        }
+        if (!alive)
+            return 1;
+    }
+    return 0;
 }

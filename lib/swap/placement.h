@@ -18,4 +18,10 @@ typedef struct opi__placement_quality {
 size_t opi__place_scratch(size_t slots);
 void opi__place(size_t slots, const opi__domain *domain, int32_t replicas, int32_t *scratch, int32_t *holder,
                 opi__placement_quality *quality);
+
+/* For many questions about few slots: the answer of opi__place without making it. 1: a slot with gone[slot] & 1 has all
+ * its copies with slots of gone & 2. touched: the m slots with gone != 0; comes back in another order. rank: m
+ * int32_t. Only where no rack has more than slots / (replicas + 1) slots, and replicas >= 1. */
+int opi__place_lost(size_t slots, const opi__domain *domain, int32_t replicas, const uint8_t *gone, size_t m,
+                    int32_t *touched, int32_t *rank);
 #endif

@@ -149,14 +149,14 @@ def check_swap(t):
     """The lists of lib/swap/meson.build say what is free of MPI; the planner and the unit tests count on it."""
     build = harness.text(os.path.join(harness.ROOT, "lib/swap/meson.build"))
     listed = {part: re.findall(r"'(\w+)'", body)
-              for part, body in re.findall(r"^  '(plan|local|mpi)': \[(.*?)\]", build, re.M | re.S)}
-    t.check("lib/swap/meson.build has its three lists", len(listed) == 3, str(sorted(listed)))
+              for part, body in re.findall(r"^  '(plan|planner|local|mpi)': \[(.*?)\]", build, re.M | re.S)}
+    t.check("lib/swap/meson.build has its four lists", len(listed) == 4, str(sorted(listed)))
     everywhere = [name for names in listed.values() for name in names]
     there = [os.path.basename(p)[:-2] for p in harness.files("lib/swap", ext=(".c",))]
     t.none("each lib/swap/*.c is in one list of lib/swap/meson.build",
            [name for name in there if everywhere.count(name) != 1])
     problems = []
-    for name in listed.get("plan", []) + listed.get("local", []):
+    for name in listed.get("plan", []) + listed.get("planner", []) + listed.get("local", []):
         path = os.path.join(harness.ROOT, "lib/swap", name + ".c")
         if not os.path.exists(path):
             continue

@@ -364,6 +364,48 @@ START_TEST(place_random_worlds)
 }
 END_TEST
 
+/* The short way to know what a failure destroyed gives the answer of the holders. */
+START_TEST(place_lost_as_placed)
+{
+    opi__rng r;
+    opi__rng_seed(&r, 4);
+    opi__domain domain[60];
+    int lost_seen = 0, kept_seen = 0;
+    for (int i = 0; i < 20000; i++) {
+        int32_t slots = 6 + (int32_t)opi__rng_below(&r, 55), replicas = 1 + (int32_t)opi__rng_below(&r, 3), racks;
+        int32_t touched[60], rank[60], m = 0, want = 0;
+        uint8_t gone[60] = {0};
+        for (int32_t s = 0; s < slots; s++) {
+            int32_t node = i % 2 ? s / 2 : (int32_t)opi__rng_below(&r, 24);
+            domain[s] = (opi__domain){node, node / 2};
+        }
+        if (largest((size_t)slots, domain, 1, &racks) > slots / (replicas + 1))
+            continue;
+        for (uint64_t k = 0, hits = 1 + opi__rng_below(&r, 6); k < hits; k++) {
+            int32_t node = domain[opi__rng_below(&r, (uint64_t)slots)].node;
+            for (int32_t s = 0; s < slots; s++)
+                if (domain[s].node == node && !gone[s]) {
+                    gone[s] = (uint8_t)(2 + opi__rng_below(&r, 2));
+                    touched[m++] = s;
+                }
+        }
+        placed p;
+        place(&p, (size_t)slots, domain, replicas);
+        for (int32_t t = 0; t < m; t++) {
+            int alive = !(gone[touched[t]] & 1);
+            for (int32_t k = 0; k < replicas; k++)
+                alive |= !(gone[p.holder[touched[t] * replicas + k]] & 2);
+            want |= !alive;
+        }
+        ck_assert_int_eq(opi__place_lost((size_t)slots, domain, replicas, gone, (size_t)m, touched, rank), want);
+        lost_seen += want;
+        kept_seen += !want;
+        unplace(&p);
+    }
+    ck_assert(lost_seen > 1000 && kept_seen > 1000);
+}
+END_TEST
+
 START_TEST(place_one_node)
 {
     opi__domain domain[5] = {{0, 0}, {0, 0}, {0, 0}, {0, 0}, {0, 0}};
@@ -462,6 +504,7 @@ Suite *suite_slots(void)
     tcase_add_test(c, assign_many_spares);
     tcase_add_test(c, fewer_rows);
     tcase_add_test(c, place_random_worlds);
+    tcase_add_test(c, place_lost_as_placed);
     tcase_add_test(c, place_one_node);
     tcase_add_test(c, place_lopsided);
     tcase_add_test(c, place_survives_node_loss);

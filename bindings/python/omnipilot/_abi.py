@@ -156,13 +156,57 @@ class Prior(Structure):
                 ("hi", c_double), ("attempts", c_double), ("basis", c_char * 160)]
 
 
+class PlanOptions(Structure):
+    _fields_ = [("struct_size", c_uint32)] + [
+        (n, c_int32) for n in ("gpus", "tp", "pp", "per_node", "nodes_per_rack", "spares", "replicas", "policy", "arrivals",
+                               "replays", "sweep", "snapshot_interval", "reserved")] + [("seed", c_uint64)] + [
+        (n, c_double) for n in ("days", "process_mtbf_h", "node_mtbf_h", "rack_mtbf_h", "burst", "burst_window_s",
+                                "burst_near", "process_repair_s", "node_repair_h", "rack_repair_h", "repair_cv", "step_s",
+                                "params_b", "state_gb", "unique_gb", "snapshot_gbs", "network_gbs", "overhead")] + [
+        ("phase_s", c_double * 8)] + [
+        (n, c_double) for n in ("checkpoint_interval_s", "checkpoint_s", "checkpoint_stall_s", "restart_interval_s",
+                                "restart_s", "wait_h", "idle_cost")]
+
+
+class PlanResult(Structure):
+    _fields_ = [("struct_size", c_uint32), ("replays", c_int32)] + [
+        (n, c_double) for n in ("goodput", "goodput_median", "goodput_low", "goodput_high", "goodput_se", "redone",
+                                "stalled", "narrow", "recovering", "restarting", "waiting", "failures", "swaps",
+                                "fallbacks", "fallback_share", "stops", "shrinks", "restarts", "steps", "steps_redone",
+                                "nodes_down", "checkpoint_interval_s")]
+
+
+class PlanClosed(Structure):
+    _fields_ = [("struct_size", c_uint32), ("applies", c_int32)] + [
+        (n, c_double) for n in ("job_mtbf_s", "young_s", "daly_s", "restart_goodput", "swap_goodput", "nodes_down",
+                                "fallbacks", "fallback_probability", "window_s")]
+
+
+class PlanSpares(Structure):
+    _fields_ = [("struct_size", c_uint32), ("spares", c_int32)] + [
+        (n, c_double) for n in ("goodput", "goodput_se", "waiting", "fallbacks", "gained", "net")]
+
+
+class PlanMeasured(Structure):
+    _fields_ = [("struct_size", c_uint32), ("reserved", c_int32), ("lines", c_uint64), ("recoveries", c_uint64),
+                ("phase_s", c_double * 8), ("redone", c_double), ("snapshots", c_uint64), ("snapshot_bytes", c_uint64),
+                ("replica_bytes", c_uint64), ("wait_s", c_double)]
+
+
+class PlanCheck(Structure):
+    _fields_ = [("struct_size", c_uint32), ("passed", c_int32), ("simulated", c_double), ("formula", c_double),
+                ("tolerance", c_double), ("name", c_char * 96)]
+
+
 STRUCTS = {"opi_error": Error, "opi_gpu": Gpu, "opi_llm": Llm, "opi_config": Config, "opi_memory": Memory,
            "opi_roofline": Roofline, "opi_target_info": TargetInfo, "opi_axis_info": AxisInfo,
            "opi_table_options": TableOptions, "opi_allocator": Allocator, "opi_ctx_options": CtxOptions,
            "opi_fit_options": FitOptions, "opi_evaluate_options": EvaluateOptions, "opi_prediction": Prediction,
            "opi_predict_options": PredictOptions, "opi_support": Support, "opi_inventory": Inventory, "opi_slo": Slo,
            "opi_utility": Utility, "opi_advise_request": AdviseRequest, "opi_terms": Terms,
-           "opi_candidate": Candidate, "opi_prior": Prior}
+           "opi_candidate": Candidate, "opi_prior": Prior, "opi_plan_options": PlanOptions, "opi_plan_result": PlanResult,
+           "opi_plan_closed": PlanClosed, "opi_plan_spares": PlanSpares, "opi_plan_measured": PlanMeasured,
+           "opi_plan_check": PlanCheck}
 
 _handle = c_void_p  # opaque: opi_ctx, opi_model, opi_table, opi_advice, opi_text
 _out = POINTER(c_void_p)
@@ -233,6 +277,18 @@ FUNCTIONS = {
     "opi_evaluate_everyday": (c_int32, [_handle, _handle, _out, _err]),
     "opi_advice_json": (c_int32, [_handle, _out, _err]),
     "opi_reason_name": (c_char_p, [c_int32]),
+    "opi_plan_run": (c_int32, [_handle, POINTER(PlanOptions), _out, _err]),
+    "opi_plan_free": (None, [_handle]),
+    "opi_plan_get_options": (c_int32, [_handle, POINTER(PlanOptions), _err]),
+    "opi_plan_get_result": (c_int32, [_handle, c_int32, POINTER(PlanResult), _err]),
+    "opi_plan_get_closed": (c_int32, [_handle, POINTER(PlanClosed), _err]),
+    "opi_plan_spares_count": (c_size_t, [_handle]),
+    "opi_plan_spares_at": (c_int32, [_handle, c_size_t, POINTER(PlanSpares), _err]),
+    "opi_plan_worth": (c_int32, [_handle]),
+    "opi_plan_json": (c_int32, [_handle, _out, _err]),
+    "opi_plan_from_run": (c_int32, [_handle, c_char_p, c_size_t, POINTER(PlanOptions), POINTER(PlanMeasured), _err]),
+    "opi_plan_check_count": (c_size_t, []),
+    "opi_plan_check_at": (c_int32, [_handle, c_size_t, c_uint64, POINTER(PlanCheck), _err]),
     "opi_prior_launch": (c_int32, [c_char_p, c_int32, POINTER(Prior), _err]),
 }
 
