@@ -39,8 +39,9 @@ FORBIDDEN = {
 }
 MEMORY_CALLS = r"malloc|calloc|realloc|free|strdup|strndup|aligned_alloc|posix_memalign"
 MEMORY_FILES = {"lib/base/mem.c", "lib/base/ctx.c"}
-# opi_swap_ignore_sigpipe exists to be called by the host, which has no other way to survive Open MPI's TCP transport.
-ALLOWED_CALLS = {"lib/swap/signal.c": {"sigaction"}}
+# What the host asks for by name: opi_swap_ignore_sigpipe (or Open MPI's TCP transport kills survivors), and the end of
+# processes that were declared dead and replaced (opi_swap_options.evict).
+ALLOWED_CALLS = {"lib/swap/signal.c": {"sigaction", "kill"}}
 WORDS = {
     "thread-local storage": r"\b(?:_Thread_local|__thread|thread_local)\b",
     "constructors": r"__attribute__\s*\(\s*\(\s*(?:con|de)structor",
