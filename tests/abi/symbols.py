@@ -34,8 +34,8 @@ FORBIDDEN = {
     "popen", "fork", "rand", "srand", "random", "strtok", "strerror", "getenv", "setenv", "feenableexcept",
     "fesetround", "fesetenv", "stdout", "stderr", "__tls_get_addr", "alloca",
 }
-# opi_swap_ignore_sigpipe is there to be called by the host; lib/swap/signal.c (tests/style/layers.py).
-ALLOWED = {"omnipilot": set(), "omnipilot-swap": {"sigaction"}}
+# opi_swap_ignore_sigpipe, and opi_swap_options.evict; only lib/swap/signal.c calls them (tests/style/layers.py).
+ALLOWED = {"omnipilot": set(), "omnipilot-swap": {"sigaction", "kill"}}
 # What a toolchain adds to every shared library by itself.
 TOOLCHAIN = {"__cxa_finalize", "__stack_chk_fail", "__gmon_start__"}
 
