@@ -17,6 +17,7 @@
 #define ALL_WELL           1
 #define NOT_FATAL          2
 #define NO_CALLBACK_FAILED 4
+#define NOT_LOST           8
 #define BEGIN_AGAIN        2 /* the world has changed, or nobody came: all know it */
 
 static void stamp(opi__attempt *a, int32_t phase)
@@ -345,8 +346,13 @@ static void adopt(opi_swap *s, opi__attempt *a, double begin)
                             .lost = a->dead,
                             .step = a->step,
                             .time_s = opi__now()};
-        opi__journal_event(&s->journal, &e, "%d slots without a rank and no spare left: stopped after step %lld",
-                           (int)a->unfilled, (long long)a->step);
+        if (a->from == OPI__FROM_MEMORY)
+            opi__journal_event(&s->journal, &e, "%d slots without a rank and no spare left: stopped after step %lld",
+                               (int)a->unfilled, (long long)a->step);
+        else
+            opi__journal_event(&s->journal, &e,
+                               "%d slots without a rank and no spare left: stopped, without a complete state in memory",
+                               (int)a->unfilled);
         return;
     }
     tell_loss(s, a);
@@ -423,7 +429,8 @@ int32_t opi__recover(opi_swap *s, opi_error *err)
         }
         if (!good)
             revoke_attempt(s, &a);
-        flags = (good ? ALL_WELL : 0) | (a.fatal ? 0 : NOT_FATAL) | (callback ? 0 : NO_CALLBACK_FAILED);
+        flags = (good ? ALL_WELL : 0) | (a.fatal ? 0 : NOT_FATAL) | (callback ? 0 : NO_CALLBACK_FAILED) |
+                (a.fatal == OPI_E_LOST ? 0 : NOT_LOST);
         int sure = opi__engine_agree(a.now, &flags);
         keep_all(s, &a);
         stamp(&a, OPI_SWAP_RESUMED);
@@ -442,7 +449,8 @@ int32_t opi__recover(opi_swap *s, opi_error *err)
         if (sure && (!(flags & NOT_FATAL) || callback_failures >= 2)) {
             rc = a.err.code
                      ? opi__fail(err, a.err.code, a.err.index, "%s", a.err.message)
-                     : opi__fail(err, OPI_E_INVALID, -1, "recovery failed on another rank, which has the reason");
+                     : opi__fail(err, flags & NOT_LOST ? OPI_E_INVALID : OPI_E_LOST, -1,
+                                 "recovery failed on another rank, which has the reason");
             opi__arena_free(&a.arena);
             return rc;
         }

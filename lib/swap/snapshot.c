@@ -126,6 +126,7 @@ static int stash_small(opi_swap *s)
 static void open_links(opi_swap *s, const opi__snap *n, const int32_t *skip_out, const int32_t *skip_in)
 {
     for (int32_t i = 0; i < s->ins; i++) {
+        s->in[i].entry = -1; /* what this link held last says nothing about this snapshot */
         if (skip_in && skip_in[i])
             s->in[i].done = 1;
         else

@@ -178,8 +178,8 @@ int32_t opi_swap_step(opi_swap *swap, int64_t *step, opi_error *err)
         return opi__fail(err, OPI_E_INVALID, s->next, "step %lld was not committed", (long long)s->next);
     s->sealed = 1;
     while (!s->finished) {
-        int32_t rc = check_fence(s, err);
         opi__control_poll(s);
+        int32_t rc = check_fence(s, err);
         if (!rc && (s->fault || !s->established)) {
             s->recovering = 1;
             rc = opi__recover(s, err);
