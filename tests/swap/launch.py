@@ -55,7 +55,8 @@ def stack(pid):
     if shutil.which("gdb"):
         try:
             done = subprocess.run(["gdb", "-batch", "-nx", "-p", str(pid), "-ex", "thread apply all bt 14"],
-                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, timeout=40)
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                                  timeout=40)
             lines = [line for line in done.stdout.splitlines() if line.startswith(("#", "Thread"))]
             if lines:
                 return "\n".join("    " + line[:180] for line in lines)
