@@ -285,10 +285,10 @@ static const struct {
     {"hot swap: steps computed again after a failure", check_redone},
     {"nodes in repair, long repair times (alternating renewal)", check_repair},
     {"share of time without enough nodes (binomial)", check_waiting},
-    {"buddy pairs that die within the vulnerable window, in a year", check_pairs},
+    {"buddy pairs that die in the vulnerable window, in a year", check_pairs},
     {"Weibull failures, shape 0.7: how many in 100 days", check_weibull},
     {"hyperexponential failures, CV 3: how many in 100 days", check_hyperexponential},
-    {"clustered failures, 3 a cluster: variance over mean of their number", check_clusters},
+    {"clustered failures, 3 a cluster: variance over mean", check_clusters},
 };
 
 size_t opi_plan_check_count(void)
