@@ -146,6 +146,12 @@ static int finish(opi_swap *s)
         OPI__POINT("finishing");
         opi__control_tell(s, OPI__WIRE_DONE, 1);
     }
+    /* A lost spare does not keep the others from ending. Who is acknowledged is looked at after that, so that no lost slot
+     * passes for one. */
+    opi__engine_acknowledge(s->now);
+    opi__control_look(s);
+    if (s->fault)
+        return 0;
     s->finish_flag = 1;
     if (!opi__engine_iagree(s->now, &s->finish_flag, &request)) {
         opi__fault(s);
