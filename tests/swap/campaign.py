@@ -63,7 +63,8 @@ class Plan:
         if self.spares < 2 or self.kills[0].startswith("finishing") or r.random() < 0.5:
             return
         # A second loss in the recovery from the first.
-        self.kills.append("%s:%d:%s" % (r.choice(RECOVERY_POINTS), r.choice((1, 2, 2, 2, 3)), self.victims()))
+        points = RECOVERY_POINTS + (("spawned",) if self.policy == "wait" else ())
+        self.kills.append("%s:%d:%s" % (r.choice(points), r.choice((1, 2, 2, 2, 3)), self.victims()))
 
     def victims(self):
         # Mostly what the spares can make good, so that the runs do not all end with a stop.
@@ -88,7 +89,7 @@ class Plan:
 
     def klass(self):
         points = [k.split(":")[0] for k in self.kills]
-        if any(p in RECOVERY_POINTS for p in points):
+        if any(p in RECOVERY_POINTS + ("spawned",) for p in points):
             return "in recovery"
         if any("+" in k for k in self.kills):
             return "several at once"
