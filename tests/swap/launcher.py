@@ -69,7 +69,8 @@ def check_flags(t, folder):
 
     sm, tcp = flags("-n", "4"), flags("-n", "4", "--transport", "tcp", "--heartbeat", "1")
     hosts = flags("-n", "4", "--hosts", "a,b:2", "--mca", "x", "y z")
-    for word in ("--with-ft ulfm", "--oversubscribe", "async_mpi_finalize 1", "coll_ftagree_era_topology 2", "-n 4 "):
+    for word in ("--with-ft ulfm", "--oversubscribe", "async_mpi_finalize 1", "coll_ftagree_era_topology 2",
+                 "state_base_recoverable 1", "-n 4 "):
         t.check("always: " + word, word in sm and word in tcp and word in hosts, sm + tcp + hosts)
     t.check("shared memory is the default", "--mca btl self,sm " in sm and "mpi_ft_detector" not in sm, sm)
     t.check("TCP on the loopback", "--mca btl self,tcp --mca btl_tcp_if_include lo " in tcp, tcp)
