@@ -106,7 +106,7 @@ struct opi_swap {
     MPI_Comm world;
     int32_t world_rank, world_size;
     opi__process *process; /* [world_size] */
-    int32_t next_id, joins, newcomer, gave_up;
+    int32_t next_id, joins, gave_up;
     int32_t carried_kind, carried_dead; /* a loss that was found before new processes joined */
     char carried_lost[160];
     double wait_until;
