@@ -233,6 +233,7 @@ class Campaign:
             if not problem and early:
                 problem = self.restart(plan, folder, done, verbose)
             if problem and not verbose:
+                problem += "\n    mpirun said: %s" % done.output[-1500:] if done.output.strip() else ""
                 problem += "\n    the last lines of the log:\n" + "\n".join(
                     "    " + str(line)[:260] for line in done.log if line["kind"] not in ("counters", "start"))[-6000:]
             return problem, recoveries, times, early
