@@ -14,6 +14,7 @@ import collections
 import os
 import random
 import shutil
+import signal
 import statistics
 import sys
 import tempfile
@@ -336,4 +337,5 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that ranks and folders go too
     sys.exit(main())
