@@ -214,10 +214,9 @@ int32_t opi_swap_step(opi_swap *swap, int64_t *step, opi_error *err)
             s->finished = finish(s);
             continue;
         }
-        if (!copy_begins(s)) {
+        if (!copy_begins(s))
             opi__snapshot_progress(s);
-            opi__persist_progress(s);
-        }
+        opi__persist_progress(s);
         if (s->fault)
             continue;
         s->in_step = 1;
@@ -303,10 +302,9 @@ int32_t opi_swap_commit(opi_swap *swap, int32_t fault, double busy_s, opi_error 
         if (!s->fault)
             opi__snapshot_due(s, s->committed, file);
     }
-    if (!copy_begins(s)) {
+    if (!copy_begins(s))
         opi__snapshot_progress(s);
-        opi__persist_progress(s);
-    }
+    opi__persist_progress(s);
     return OPI_OK;
 }
 
