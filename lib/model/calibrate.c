@@ -42,6 +42,21 @@ static int by_key_and_score(const void *a, const void *b)
     return (x->score > y->score) - (x->score < y->score);
 }
 
+/* Outside: an LLM or a family that leaves nothing like it behind, any GPU. New site: whole campaigns. */
+static size_t collect_apart(const opi__target_work *w, size_t i, const int32_t *code, double share, scored *out,
+                            size_t n)
+{
+    for (int k = OPI__HELD_LLM; k < OPI__HELD_KINDS && w->apart[k]; k++) {
+        if (k < OPI__NOVEL_KINDS && !isnan(w->novel[k][i]))
+            continue;
+        int novelty = k == OPI__HELD_SITE ? OPI__N_SITE : OPI__N_OUTSIDE;
+        float s = score(w->apart[k][i], w->head[i], share);
+        for (int level = OPI__COMBINATION_LEVEL; level < OPI__GROUP_LEVELS; level++)
+            out[n++] = (scored){opi__group_key(novelty, level, code), s};
+    }
+    return n;
+}
+
 static size_t collect(const opi__dataset *d, const opi__target_work *w, double share, double curve, scored *out)
 {
     size_t n = 0;
@@ -58,6 +73,7 @@ static size_t collect(const opi__dataset *d, const opi__target_work *w, double s
             for (int level = OPI__COMBINATION_LEVEL; level < OPI__GROUP_LEVELS; level++)
                 out[n++] = (scored){opi__group_key(OPI__N_COMBINATION, level, code), s};
         }
+        n = collect_apart(w, i, code, share, out, n);
     }
     return n;
 }
@@ -142,10 +158,12 @@ static double learning_curve(const opi__dataset *d, int32_t target, const opi__t
 int32_t opi__calibrate(opi_model *m, int32_t target, const opi__dataset *d, const opi__target_work *w, uint64_t seed)
 {
     opi__target_model *g = &m->target[target];
-    scored *all = opi__alloc(m->ctx, w->n * OPI__GROUP_LEVELS * (1 + OPI__NOVEL_KINDS), sizeof *all);
+    size_t most = w->n * OPI__GROUP_LEVELS * (1 + OPI__NOVEL_KINDS + OPI__HELD_KINDS);
+    scored *all = opi__alloc(m->ctx, most, sizeof *all);
     double *scratch = opi__alloc(m->ctx, w->n, sizeof *scratch);
     g->head_share = choose_share(w);
-    double curve = scratch ? learning_curve(d, target, w, scratch) : 1;
+    /* A closed form leaves out one cell only: no curve to correct for. */
+    double curve = scratch && !m->learner->closed_form ? learning_curve(d, target, w, scratch) : 1;
     opi__free(m->ctx, scratch);
     int32_t status =
         all && scratch ? group(m->ctx, g, all, collect(d, w, g->head_share, curve, all), seed) : OPI_E_NOMEM;

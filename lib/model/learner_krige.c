@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kriging learner: hyperparameters by marginal likelihood, one factorization, and from its inverse the residual of
+ * every row without its cell, its combination, its GPU, its family, its campaign. How wide such a residual is follows
+ * from how near the nearest remaining rows are; a small forest learns that, because the exact variance would need the
+ * whole inverse at hand. */
+#include "base/linalg.h"
+#include "base/mem.h"
+#include "base/rng.h"
+#include "base/status.h"
+#include "learn/krige.h"
+#include "model/learner.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LEARN_ROWS  700
+#define LEARN_STEPS 60
+#define LEARN_RATE  .08
+#define LEAST_SPREAD 1e-3
+#define MOST_SPREAD  10.
+
+#define DEGREES 5
+
+typedef struct kriged {
+    opi__krige k;
+    opi__forest spread; /* log of the standard deviation, from OPI__NEARS numbers */
+    uint32_t logs[2];   /* columns that are taken as logarithms, a bit each */
+    int32_t degree[DEGREES]; /* columns that make a configuration */
+    double *scale;      /* [OPI__DIMS * 3]: what stands for a missing number, mean, 1 / deviation; after logs */
+    int32_t borrowed;   /* 1: the arrays lie in a loaded block */
+} kriged;
+
+/* ---- points ---- */
+
+/* Counts and sizes differ by factors. */
+static int is_log(int d)
+{
+    static const char *const name[] = {"GPUs",  "TP",       "PP",             "EP",         "DP",      "layers",           "hidden size",
+                                       "heads", "KV heads", "head dimension", "vocabulary", "experts", "experts per token", "memory"};
+    for (size_t i = 0; i < sizeof name / sizeof *name; i++)
+        if (!strcmp(name[i], opi__number_names[d]))
+            return 1;
+    return 0;
+}
+
+static uint32_t log_mask(int half)
+{
+    uint32_t mask = 0;
+    for (int d = 0; d < 32 && half * 32 + d < OPI__DIMS; d++)
+        mask |= (uint32_t)is_log(half * 32 + d) << d;
+    return mask;
+}
+
+static void scaled_point(const double *scale, const uint32_t *logs, const float *x, float *out)
+{
+    for (int d = 0; d < OPI__DIMS; d++) {
+        double v = (double)x[d];
+        if (logs[d / 32] >> (d % 32) & 1 && v > 0)
+            v = log(v);
+        if (isnan(v))
+            v = scale[d * 3];
+        out[d] = (float)((v - scale[d * 3 + 1]) * scale[d * 3 + 2]);
+    }
+}
+
+/* A name of two things; OPI__NO_KEY when one of them is not known. */
+static uint32_t both(uint32_t a, uint32_t b)
+{
+    if (a == OPI__NO_KEY || b == OPI__NO_KEY)
+        return OPI__NO_KEY;
+    uint32_t h = (uint32_t)(opi__mix64(opi__mix64((uint64_t)a + 1) * 31 + (uint64_t)b + 1) >> 32);
+    return h == OPI__NO_KEY ? 0 : h;
+}
+
+static uint32_t one(int32_t code)
+{
+    return code < 0 ? OPI__NO_KEY : (uint32_t)code;
+}
+
+static void know_columns(kriged *k)
+{
+    static const char *const degrees[DEGREES] = {"GPUs", "TP", "PP", "EP", "DP"};
+    k->logs[0] = log_mask(0);
+    k->logs[1] = log_mask(1);
+    for (int d = 0; d < OPI__DIMS; d++)
+        for (int i = 0; i < DEGREES; i++)
+            if (!strcmp(degrees[i], opi__number_names[d]))
+                k->degree[i] = d;
+}
+
+static void keys_of(const kriged *k, const float *x, const int32_t *code, int32_t site, uint32_t *key)
+{
+    uint32_t llm = one(code[OPI__C_SHAPE]), gpu = one(code[OPI__C_GPU]), engine = one(code[OPI__C_ENGINE]);
+    key[OPI__K_LLM] = llm;
+    key[OPI__K_GPU] = gpu;
+    key[OPI__K_PRECISION] = one(code[OPI__C_PRECISION]);
+    key[OPI__K_GPU_ENGINE] = both(gpu, engine);
+    key[OPI__K_ENGINE_VERSION] = both(engine, one(code[OPI__C_VERSION]));
+    key[OPI__K_LOAD_ENGINE] = both(one(code[OPI__C_LOAD]), engine);
+    key[OPI__K_LLM_GPU_ENGINE] = both(key[OPI__K_GPU_ENGINE], llm);
+    uint32_t h = both(key[OPI__K_LLM_GPU_ENGINE], both(one(code[OPI__C_VERSION]), one(code[OPI__C_PRECISION])));
+    h = both(h, both(one(code[OPI__C_LOAD]), one(code[OPI__C_MODEL])));
+    for (int i = 0; i < DEGREES; i++)
+        h = both(h, isnan(x[k->degree[i]]) ? 0xffff : (uint32_t)x[k->degree[i]]);
+    key[OPI__K_CONFIG] = h;
+    key[OPI__K_SITE] = one(site);
+    key[OPI__K_SITE_GPU] = both(key[OPI__K_SITE], gpu);
+    key[OPI__K_SITE_LLM] = both(key[OPI__K_SITE], llm);
+}
+
+/* ---- fitting ---- */
+
+typedef struct training {
+    opi_ctx *ctx;
+    const opi__fit_job *job;
+    size_t n;
+    double *x, *y, *c, *work;
+    float *near[1 + OPI__HELD_KINDS];
+    uint32_t *block[1 + OPI__HELD_KINDS];
+    double *held[1 + OPI__HELD_KINDS], *variance[1 + OPI__HELD_KINDS];
+    kriged *out;
+} training;
+
+static int by_number(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static int32_t scale_rows(training *t)
+{
+    const uint32_t *logs = t->out->logs;
+    double *column = opi__alloc(t->ctx, t->n, sizeof *column), *scale = t->out->scale;
+    if (!column)
+        return OPI_E_NOMEM;
+    for (int d = 0; d < OPI__DIMS; d++) {
+        size_t have = 0;
+        double sum = 0, square = 0;
+        for (size_t i = 0; i < t->n; i++) {
+            double v = (double)t->job->data->x[(size_t)t->job->row[i] * OPI__FEATURES + (size_t)d];
+            if (logs[d / 32] >> (d % 32) & 1 && v > 0)
+                v = log(v);
+            if (!isnan(v))
+                column[have++] = v;
+        }
+        qsort(column, have, sizeof *column, by_number);
+        scale[d * 3] = have ? column[have / 2] : 0;
+        for (size_t i = 0; i < have; i++)
+            sum += column[i];
+        sum += (double)(t->n - have) * scale[d * 3];
+        double mean = sum / (double)t->n;
+        for (size_t i = 0; i < have; i++)
+            square += (column[i] - mean) * (column[i] - mean);
+        square += (double)(t->n - have) * (scale[d * 3] - mean) * (scale[d * 3] - mean);
+        double deviation = sqrt(square / (double)t->n);
+        scale[d * 3 + 1] = mean;
+        scale[d * 3 + 2] = deviation > 1e-9 ? 1 / deviation : 0; /* a constant column says nothing */
+    }
+    opi__free(t->ctx, column);
+    float *x = (float *)(uintptr_t)t->out->k.x;
+    uint32_t *key = (uint32_t *)(uintptr_t)t->out->k.key;
+    double total = 0;
+    for (size_t i = 0; i < t->n; i++) {
+        size_t row = t->job->row[i];
+        scaled_point(scale, logs, &t->job->data->x[row * OPI__FEATURES], x + i * OPI__DIMS);
+        keys_of(t->out, &t->job->data->x[row * OPI__FEATURES], &t->job->data->code[row * OPI__CATEGORIES],
+                t->job->data->source[row], key + i * OPI__KEYS);
+        for (int d = 0; d < OPI__DIMS; d++)
+            t->x[i * OPI__DIMS + (size_t)d] = (double)x[i * OPI__DIMS + (size_t)d];
+        t->y[i] = t->job->data->y[t->job->target][row];
+        total += t->y[i];
+    }
+    t->out->k.mean = total / (double)t->n;
+    for (size_t i = 0; i < t->n; i++)
+        t->y[i] -= t->out->k.mean;
+    return OPI_OK;
+}
+
+/* Dense numbers of equal keys. */
+typedef struct keyed {
+    uint64_t key;
+    uint32_t at;
+} keyed;
+
+static int by_key(const void *a, const void *b)
+{
+    const keyed *x = a, *y = b;
+    return x->key != y->key ? (x->key > y->key) - (x->key < y->key) : (x->at > y->at) - (x->at < y->at);
+}
+
+static int32_t number_blocks(training *t)
+{
+    keyed *k = opi__alloc(t->ctx, t->n, sizeof *k);
+    if (!k)
+        return OPI_E_NOMEM;
+    for (int b = 0; b < 1 + OPI__HELD_KINDS; b++) {
+        for (size_t i = 0; i < t->n; i++)
+            k[i] = (keyed){b ? opi__held_key(t->job->data, b - 1, t->job->row[i]) : t->job->data->cell[t->job->row[i]],
+                           (uint32_t)i};
+        qsort(k, t->n, sizeof *k, by_key);
+        uint32_t number = 0;
+        for (size_t i = 0; i < t->n; i++) {
+            number += i && k[i].key != k[i - 1].key;
+            t->block[b][k[i].at] = number;
+        }
+    }
+    opi__free(t->ctx, k);
+    return OPI_OK;
+}
+
+static int32_t solve(training *t, opi_error *err)
+{
+    const opi__krige_options o = {LEARN_ROWS, LEARN_STEPS, LEARN_RATE, t->job->seed, t->job->stop, t->job->user};
+    opi__kernel *k = &t->out->k.kernel;
+    size_t n = t->n, learn = opi__krige_learn_work(&o, n), cross = opi__kernel_work(n, n);
+    opi__points p = {n, t->x, t->out->k.key};
+    t->work = opi__alloc(t->ctx, learn > cross ? learn : cross, sizeof *t->work);
+    if (!t->work)
+        return opi__fail_memory(err, cross * sizeof *t->work);
+    opi__kernel_start(k);
+    opi__krige_learn(&o, &p, t->y, t->work, k);
+    t->c = opi__alloc(t->ctx, n * n, sizeof *t->c);
+    if (!t->c)
+        return opi__fail_memory(err, n * n * sizeof *t->c);
+    double *weight = (double *)(uintptr_t)t->out->k.weight;
+    for (int again = 0;; again++) { /* rows that repeat each other exactly need some noise to be told apart */
+        opi__kernel_cross(k, &p, &p, 1, t->work, t->c);
+        for (size_t i = 0; i < n; i++)
+            t->c[i * n + i] += opi__kernel_noise(k, t->out->k.key + i * OPI__KEYS);
+        if (!opi__cholesky(n, t->c))
+            break;
+        if (again == 8)
+            return opi__fail(err, OPI_E_NODATA, -1, "the covariance of %zu rows stays singular", n);
+        k->noise += 1;
+    }
+    memcpy(weight, t->y, n * sizeof *weight);
+    opi__solve_cholesky(n, 1, t->c, weight);
+    return OPI_OK;
+}
+
+static int32_t hold_out(training *t, opi_error *err)
+{
+    size_t n = t->n;
+    uint32_t *order = opi__alloc(t->ctx, n, sizeof *order);
+    int32_t status = order ? OPI_OK : OPI_E_NOMEM;
+    opi__inverse(n, t->c);
+    for (int b = 0; b < 1 + OPI__HELD_KINDS && !status; b++) {
+        double *work = opi__alloc(t->ctx, opi__krige_blocks_work(n, t->block[b]), sizeof *work);
+        if (!work || opi__krige_blocks(n, t->c, t->out->k.weight, t->block[b], order, work, t->held[b], t->variance[b]))
+            status = OPI_E_NOMEM;
+        opi__free(t->ctx, work);
+    }
+    opi__free(t->ctx, order);
+    if (status)
+        return opi__fail_memory(err, n * n * sizeof(double));
+    opi__points p = {n, t->x, t->out->k.key};
+    opi__kernel_near(&t->out->k.kernel, &p, 1 + OPI__HELD_KINDS, (const uint32_t *const *)t->block, t->work, t->near);
+    return OPI_OK;
+}
+
+/* The exact spreads of all held-out rows, of every kind, teach the forest. */
+static int32_t learn_spread(training *t)
+{
+    size_t n = t->n, all = n * (1 + OPI__HELD_KINDS);
+    opi__bins bins = {.n = all, .n_features = OPI__NEARS, .n_numbers = OPI__NEARS};
+    float *x = opi__alloc(t->ctx, all * OPI__NEARS, sizeof *x), *scratch = opi__alloc(t->ctx, all, sizeof *scratch);
+    double *y = opi__alloc(t->ctx, all, sizeof *y);
+    uint32_t *row = opi__alloc(t->ctx, all, sizeof *row);
+    bins.code = opi__alloc(t->ctx, all * OPI__NEARS, 1);
+    bins.edge = opi__alloc(t->ctx, OPI__NEARS, sizeof *bins.edge);
+    bins.count = opi__alloc(t->ctx, OPI__NEARS, sizeof *bins.count);
+    int32_t status = x && scratch && y && row && bins.code && bins.edge && bins.count ? OPI_OK : OPI_E_NOMEM;
+    if (!status) {
+        for (int b = 0; b < 1 + OPI__HELD_KINDS; b++)
+            for (size_t i = 0; i < n; i++) {
+                memcpy(x + ((size_t)b * n + i) * OPI__NEARS, t->near[b] + i * OPI__NEARS, OPI__NEARS * sizeof *x);
+                y[(size_t)b * n + i] = .5 * log(fmax(t->variance[b][i], LEAST_SPREAD * LEAST_SPREAD));
+                row[(size_t)b * n + i] = (uint32_t)((size_t)b * n + i);
+            }
+        opi__bins_build(&bins, x, scratch);
+        const opi__boost_params p = {.loss = OPI__LOSS_HUBER,
+                                     .trees = 80,
+                                     .leaves = 16,
+                                     .depth = 8,
+                                     .rate = .15,
+                                     .l2 = 4,
+                                     .min_weight = 10,
+                                     .row_share = .5,
+                                     .column_share = 1,
+                                     .huber = 6,
+                                     .seed = t->job->seed ^ 77};
+        status = opi__forest_grow(t->ctx, &p, &bins, row, all, y, t->job->stop, t->job->user, &t->out->spread);
+    }
+    void *parts[] = {x, scratch, y, row, bins.code, bins.edge, bins.count};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        opi__free(t->ctx, parts[i]);
+    return status;
+}
+
+static double spread_of(const kriged *k, const float *near)
+{
+    double log_spread;
+    opi__forest_eval(&k->spread, near, &log_spread);
+    return fmin(fmax(exp(log_spread), LEAST_SPREAD), MOST_SPREAD);
+}
+
+static void give_held(const training *t)
+{
+    const opi__held_out *h = t->job->held;
+    for (size_t i = 0; i < t->n && h; i++) {
+        double y = t->job->data->y[t->job->target][t->job->row[i]];
+        h->location[i] = y - t->held[0][i];
+        h->spread[i] = spread_of(t->out, t->near[0] + i * OPI__NEARS);
+        for (int k = 0; k < OPI__HELD_KINDS; k++)
+            h->kind[k][i] = t->held[k + 1][i] / spread_of(t->out, t->near[k + 1] + i * OPI__NEARS);
+    }
+}
+
+static void krige_release(opi_ctx *ctx, void *state)
+{
+    kriged *k = state;
+    if (k && !k->borrowed) {
+        opi__free(ctx, (void *)(uintptr_t)k->k.x);
+        opi__free(ctx, (void *)(uintptr_t)k->k.key);
+        opi__free(ctx, (void *)(uintptr_t)k->k.weight);
+        opi__free(ctx, k->scale);
+        opi__forest_free(ctx, &k->spread);
+    }
+    opi__free(ctx, k);
+}
+
+static int32_t prepare(training *t)
+{
+    opi_ctx *ctx = t->ctx;
+    size_t n = t->n;
+    kriged *k = t->out;
+    know_columns(k);
+    k->k.n = n;
+    k->k.x = opi__alloc(ctx, n * OPI__DIMS, sizeof(float));
+    k->k.key = opi__alloc(ctx, n * OPI__KEYS, sizeof(uint32_t));
+    k->k.weight = opi__alloc(ctx, n, sizeof(double));
+    k->scale = opi__alloc(ctx, OPI__DIMS * 3, sizeof(double));
+    t->x = opi__alloc(ctx, n * OPI__DIMS, sizeof *t->x);
+    t->y = opi__alloc(ctx, n, sizeof *t->y);
+    int fine = k->k.x && k->k.key && k->k.weight && k->scale && t->x && t->y;
+    for (int b = 0; b < 1 + OPI__HELD_KINDS; b++) {
+        t->near[b] = opi__alloc(ctx, n * OPI__NEARS, sizeof(float));
+        t->block[b] = opi__alloc(ctx, n, sizeof(uint32_t));
+        t->held[b] = opi__alloc(ctx, n, sizeof(double));
+        t->variance[b] = opi__alloc(ctx, n, sizeof(double));
+        fine = fine && t->near[b] && t->block[b] && t->held[b] && t->variance[b];
+    }
+    return fine ? OPI_OK : OPI_E_NOMEM;
+}
+
+static int32_t krige_fit(opi_ctx *ctx, const opi__fit_job *job, void **state, opi_error *err)
+{
+    training t = {.ctx = ctx, .job = job, .n = job->n, .out = opi__zalloc(ctx, 1, sizeof(kriged))};
+    if (!t.out)
+        return opi__fail_memory(err, sizeof(kriged));
+    int32_t status = prepare(&t);
+    if (!status)
+        status = scale_rows(&t);
+    if (!status)
+        status = number_blocks(&t);
+    if (!status)
+        status = solve(&t, err);
+    if (!status)
+        status = hold_out(&t, err);
+    if (!status)
+        status = learn_spread(&t);
+    if (!status) {
+        opi__krige_ready(&t.out->k);
+        give_held(&t);
+    }
+    opi__free(ctx, t.x);
+    opi__free(ctx, t.y);
+    opi__free(ctx, t.c);
+    opi__free(ctx, t.work);
+    for (int b = 0; b < 1 + OPI__HELD_KINDS; b++) {
+        opi__free(ctx, t.near[b]);
+        opi__free(ctx, t.block[b]);
+        opi__free(ctx, t.held[b]);
+        opi__free(ctx, t.variance[b]);
+    }
+    if (status) {
+        krige_release(ctx, t.out);
+        return status;
+    }
+    *state = t.out;
+    return OPI_OK;
+}
+
+/* ---- answering ---- */
+
+static void krige_predict(const void *state, const float *x, const int32_t *code, int32_t site, double *mean,
+                          double *spread)
+{
+    const kriged *k = state;
+    float point[OPI__DIMS], near[OPI__NEARS];
+    uint32_t key[OPI__KEYS];
+    scaled_point(k->scale, k->logs, x, point);
+    keys_of(k, x, code, site, key);
+    *mean = opi__krige_mean(&k->k, point, key, near);
+    *spread = spread_of(k, near);
+}
+
+/* ---- file ---- */
+
+static void krige_save(const void *state, opi__writer *w)
+{
+    const kriged *k = state;
+    opi__write_array(w, k->scale, OPI__DIMS * 3, sizeof *k->scale);
+    opi__write_array(w, k->k.x, k->k.n * OPI__DIMS, sizeof *k->k.x);
+    opi__write_array(w, k->k.key, k->k.n * OPI__KEYS, sizeof *k->k.key);
+    opi__write_array(w, k->k.weight, k->k.n, sizeof *k->k.weight);
+    opi__write_f64(w, k->k.mean);
+    opi__write_array(w, &k->k.kernel, OPI__KERNEL_PARAMETERS, sizeof(double));
+    opi__forest_save(&k->spread, w);
+}
+
+static int finite(const double *v, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!isfinite(v[i]))
+            return 0;
+    return 1;
+}
+
+static int32_t krige_load(opi_ctx *ctx, opi__reader *r, void **state, opi_error *err)
+{
+    size_t n, values, keys, weights, parameters;
+    kriged *k = opi__zalloc(ctx, 1, sizeof *k);
+    if (!k)
+        return opi__fail_memory(err, sizeof *k);
+    k->borrowed = 1;
+    know_columns(k);
+    k->scale = (double *)opi__read_array(r, sizeof *k->scale, OPI__DIMS * 3, OPI__DIMS * 3, &n);
+    k->k.x = opi__read_array(r, sizeof *k->k.x, OPI__DIMS, 1u << 30, &values);
+    k->k.key = opi__read_array(r, sizeof *k->k.key, OPI__KEYS, 1u << 30, &keys);
+    k->k.weight = opi__read_array(r, sizeof *k->k.weight, 1, 1u << 26, &weights);
+    k->k.mean = opi__read_f64(r);
+    const void *kernel =
+        opi__read_array(r, sizeof(double), OPI__KERNEL_PARAMETERS, OPI__KERNEL_PARAMETERS, &parameters);
+    if (kernel)
+        memcpy(&k->k.kernel, kernel, sizeof k->k.kernel);
+    k->k.n = weights;
+    int sound = !r->failed && values == weights * OPI__DIMS && keys == weights * OPI__KEYS &&
+                finite(k->scale, OPI__DIMS * 3) && finite(k->k.weight, weights) && isfinite(k->k.mean) &&
+                finite((const double *)&k->k.kernel, OPI__KERNEL_PARAMETERS);
+    for (size_t i = 0; sound && i < values; i++)
+        sound = isfinite(k->k.x[i]);
+    int32_t status = sound ? opi__forest_load(r, OPI__NEARS, &k->spread, err) : opi__read_error(r, err);
+    if (!status && k->spread.n_out != 1)
+        status = opi__read_error(r, err);
+    if (status) {
+        krige_release(ctx, k);
+        return status;
+    }
+    opi__krige_ready(&k->k);
+    *state = k;
+    return OPI_OK;
+}
+
+const opi__learner opi__learner_krige = {"krige", 1, krige_fit, krige_predict, krige_save, krige_load, krige_release};
