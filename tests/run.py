@@ -49,6 +49,7 @@ def groups(args):
         "symbols": python("tests/abi/symbols.py", build),
         "layout": python("tests/abi/layout.py"),
         "headers": python("tests/abi/headers.py"),
+        "launcher": python("tests/swap/launcher.py"),
     }
     if os.path.exists(os.path.join(ROOT, "tests/swap/run.py")):
         known["swap"] = python("tests/swap/run.py", build)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 static const verb *const verbs[] = {&verb_advise, &verb_predict, &verb_memory, &verb_gpus,
-                                    &verb_llms,   &verb_inspect, &verb_fit,    &verb_evaluate};
+                                    &verb_llms,   &verb_inspect, &verb_fit,    &verb_evaluate, &verb_plan};
 #define N_VERBS (sizeof verbs / sizeof verbs[0])
 
 static void help(void)
@@ -15,7 +15,7 @@ static void help(void)
     out_puts("omnipilot: what will an LLM deliver on these GPUs, and which ones should serve it?\n\n"
              "Usage: omnipilot VERB [options]\n\nVerbs:\n");
     for (size_t i = 0; i < N_VERBS; i++) {
-        out_printf("  %-9s %s\n", verbs[i]->name, verbs[i]->summary);
+        out_printf("  %-13s %s\n", verbs[i]->name, verbs[i]->summary);
     }
     out_puts("\n  omnipilot VERB --help   options and examples of a verb\n"
              "  omnipilot --version     the version\n\n"
@@ -75,8 +75,8 @@ static int dispatch(int argc, char **argv)
 {
     const char *first = argc > 1 ? argv[1] : NULL;
     if (!first) {
-        return tool_fail(X_USAGE, "a verb is needed: advise, predict, memory, gpus, llms, inspect, fit or evaluate "
-                                  "('omnipilot --help' explains them)");
+        return tool_fail(X_USAGE, "a verb is needed: advise, predict, memory, gpus, llms, inspect, fit, evaluate or "
+                                  "plan-training ('omnipilot --help' explains them)");
     }
     if (strcmp(first, "--version") == 0 || strcmp(first, "-V") == 0 || strcmp(first, "version") == 0) {
         out_printf("omnipilot %s\n", opi_version());

@@ -48,7 +48,7 @@ static int is_member(const opi_swap *s, int32_t world_rank)
 }
 
 /* Somebody died. With a slot lost, recovery is needed; a lost spare is only told: the job needs it no more than before. */
-static void look_for_dead(opi_swap *s)
+void opi__control_look(opi_swap *s)
 {
     if (!opi__engine_dead(s->world, s->world_size, s->dead))
         return;
@@ -100,7 +100,7 @@ void opi__control_poll(opi_swap *s)
         if (!state)
             return;
         if (state < 0) {
-            look_for_dead(s);
+            opi__control_look(s);
             return;
         }
         /* One that was declared dead may still talk. */

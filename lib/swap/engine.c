@@ -206,6 +206,11 @@ int opi__engine_dead(MPI_Comm comm, int size, int32_t *dead)
     return found;
 }
 
+void opi__engine_acknowledge(MPI_Comm comm)
+{
+    MPIX_Comm_failure_ack(comm);
+}
+
 #ifdef OPI_SWAP_HOOKS
 opi__hook_fn opi__swap_hook;
 #endif

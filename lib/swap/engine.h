@@ -39,4 +39,6 @@ void opi__yield(void);
 /* Marks in dead[rank] who of `comm` is known to have died, and acknowledges it, so that receives from anyone go on.
  * Returns how many are newly marked. */
 int opi__engine_dead(MPI_Comm comm, int size, int32_t *dead);
+/* The deaths known now are no reason for an agreement on `comm` to fail. */
+void opi__engine_acknowledge(MPI_Comm comm);
 #endif

@@ -159,9 +159,14 @@ void opi__journal_close(opi__journal *j)
     for (size_t i = 0; i < sizeof whole / sizeof whole[0]; i++)
         opi__buf_format(&b, ",\"%s\":%llu", whole[i].name, (unsigned long long)whole[i].value);
     opi__buf_format(&b, ",\"wait_s\":%.6g", c->wait_s);
+    const char *comma = "";
+    opi__buf_puts(&b, ",\"events\":{"); /* apart: a kind may be called like a field */
     for (int32_t kind = 1; kind < KINDS; kind++)
-        if (c->by_kind[kind])
-            opi__buf_format(&b, ",\"%s\":%llu", kind_names[kind], (unsigned long long)c->by_kind[kind]);
+        if (c->by_kind[kind]) {
+            opi__buf_format(&b, "%s\"%s\":%llu", comma, kind_names[kind], (unsigned long long)c->by_kind[kind]);
+            comma = ",";
+        }
+    opi__buf_puts(&b, "}");
     put_phases(&b, c->phase_s);
     put_line(j, &b);
     close(j->file);

@@ -285,7 +285,7 @@ int32_t opi__join_world(opi_swap *s, MPI_Comm parent, opi_error *err)
     s->grid.dp = n.dp;
     s->wide_dp = n.wide_dp;
     s->view.epoch = n.epoch;
-    s->newcomer = s->joins = 1;
+    s->joins = 1;
     return take_world(s, merged, &p, err);
 }
 

@@ -47,6 +47,18 @@ static void revoke_attempt(opi_swap *s, opi__attempt *a)
 
 /* ---- views and callbacks ----------------------------------------------------------------------------------------- */
 
+/* A new process cannot know by itself whether the others recover or still meet for the first time. */
+static int32_t next_epoch(const opi__attempt *a)
+{
+    int32_t epoch = 0, established = 0;
+    for (int32_t m = 0; m < a->members; m++) {
+        established |= a->hello[m].established;
+        if (a->hello[m].epoch > epoch)
+            epoch = a->hello[m].epoch;
+    }
+    return epoch + (established ? 1 : 0);
+}
+
 static opi_swap_view view_of(const opi_swap *s, const opi__attempt *a)
 {
     opi_swap_view v = s->view;
@@ -59,7 +71,7 @@ static opi_swap_view view_of(const opi_swap *s, const opi__attempt *a)
     v.dp_width = a->grid.dp;
     v.tp_width = a->grid.tp;
     v.pp_width = a->grid.pp;
-    v.epoch = s->established || s->newcomer ? s->view.epoch + 1 : s->view.epoch;
+    v.epoch = next_epoch(a);
     v.spares = a->members - opi__grid_slots(&a->grid);
     v.comm_active = (int32_t)MPI_Comm_c2f(a->active);
     v.comm_dp = (int32_t)MPI_Comm_c2f(a->dp);

@@ -106,7 +106,7 @@ struct opi_swap {
     MPI_Comm world;
     int32_t world_rank, world_size;
     opi__process *process; /* [world_size] */
-    int32_t next_id, joins, newcomer, gave_up;
+    int32_t next_id, joins, gave_up;
     int32_t carried_kind, carried_dead; /* a loss that was found before new processes joined */
     char carried_lost[160];
     double wait_until;
@@ -182,6 +182,7 @@ void opi__snapshot_free(opi_swap *s);
 /* control.c */
 int32_t opi__control_open(opi_swap *s);
 void opi__control_poll(opi_swap *s);
+void opi__control_look(opi_swap *s); /* who has died since? */
 void opi__control_send(opi_swap *s, int32_t to, int32_t kind);
 void opi__control_tell(opi_swap *s, int32_t kind, int32_t spares); /* all others, or only the spares */
 int32_t opi__control_spare(opi_swap *s); /* sleeps: 1 = recover, 0 = training is done */

@@ -193,7 +193,7 @@ int32_t opi__snapshot_resume(opi_swap *s, opi__snap *snap, const int32_t *skip_o
 /* ---- completeness ------------------------------------------------------------------------------------------------ */
 
 /* What each slot tells the others beside its busy time. All see the same, so all decide the same. */
-enum { COPIED = 1, WRITING = 2 };
+enum { COPIED = 1, WRITING = 2, WANTED = 4, FAILED = 8 };
 
 static double median_busy(const opi_swap *s, int32_t n)
 {
@@ -263,14 +263,16 @@ static void free_stale(opi_swap *s, int64_t step)
 static void complete(opi_swap *s)
 {
     opi__snap *n = s->current;
-    int32_t slots = opi__grid_slots(&s->grid), good = 1, bad_slot = -1, writing = 0;
+    int32_t slots = opi__grid_slots(&s->grid), good = 1, bad_slot = -1, failed = 0, writing = 0, wanted = WANTED;
     for (int32_t i = slots - 1; i >= 0; i--) {
         int32_t flags = (int32_t)s->barrier_all[2 * i + 1];
         writing |= flags & WRITING;
-        if (flags & COPIED)
-            continue;
-        good = 0;
-        bad_slot = i;
+        wanted &= flags;
+        good &= flags & COPIED;
+        /* Not the slot that was to keep the failed copy is to be named, but the one that could not make it. */
+        if ((flags & FAILED) || (!(flags & COPIED) && !failed))
+            bad_slot = i;
+        failed |= flags & FAILED;
     }
     s->current = NULL;
     look_for_straggler(s, n->step);
@@ -293,7 +295,7 @@ static void complete(opi_swap *s)
     free_stale(s, n->step);
     if (!n->want_file)
         return;
-    if (!writing) {
+    if (!writing && wanted) {
         opi__persist_begin(s, n);
         return;
     }
@@ -304,8 +306,8 @@ static void complete(opi_swap *s)
                         .rank = -1,
                         .step = n->step,
                         .time_s = opi__now()};
-    opi__journal_event(&s->journal, &e, "no checkpoint of step %lld: the one before is still being written",
-                       (long long)n->step);
+    opi__journal_event(&s->journal, &e, "no checkpoint of step %lld: %s", (long long)n->step,
+                       wanted ? "the one before is still being written" : "a recovery came between");
 }
 
 static int run_links(opi_swap *s)
@@ -347,7 +349,8 @@ int32_t opi__snapshot_progress(opi_swap *s)
         for (int32_t i = 0; i < s->ins; i++) /* a tail said that its copy failed */
             if (s->in[i].entry >= 0 && !s->held[s->in[i].entry].complete)
                 copied = 0;
-        s->barrier_mine[1] = (copied ? COPIED : 0) | (opi__persist_busy(s) ? WRITING : 0);
+        s->barrier_mine[1] = (copied ? COPIED : 0) | (opi__persist_busy(s) ? WRITING : 0) |
+                             (n->want_file ? WANTED : 0) | (n->failed ? FAILED : 0);
         if (MPI_Iallgather(s->barrier_mine, 2, MPI_DOUBLE, s->barrier_all, 2, MPI_DOUBLE, s->ring, &s->barrier) !=
             MPI_SUCCESS) {
             s->barrier = MPI_REQUEST_NULL;

@@ -146,16 +146,20 @@ static int finish(opi_swap *s)
         OPI__POINT("finishing");
         opi__control_tell(s, OPI__WIRE_DONE, 1);
     }
-    s->finish_flag = 1;
+    /* A lost spare does not keep the others from ending. Who is acknowledged is looked at after that, so that no lost slot
+     * passes for one. Whatever is found, this rank takes part: others may be in there already. */
+    opi__engine_acknowledge(s->now);
+    opi__control_look(s);
+    s->finish_flag = !s->fault;
     if (!opi__engine_iagree(s->now, &s->finish_flag, &request)) {
         opi__fault(s);
         return 0;
     }
     for (;;) {
         int state = opi__engine_test(&request, NULL);
-        if (state == 1)
+        if (state == 1 && s->finish_flag)
             return 1;
-        if (state < 0)
+        if (state)
             break;
         opi__control_poll(s);
         /* Only a rank that recovers instead is a reason to leave: deaths are the agreement's own business. */

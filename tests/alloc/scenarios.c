@@ -222,6 +222,45 @@ static int32_t run_fit(const char **problem)
     return rc;
 }
 
+static const char event_log[] =
+    "{\"kind\":\"recovered\",\"redone\":1,\"phases_s\":{\"detected\":0.2,\"revoked\":0.01,\"agreed\":0.02,"
+    "\"classified\":0.03,\"assigned\":0.04,\"rebuilt\":0.05,\"restored\":0.6,\"resumed\":0.05}}\n";
+
+static int32_t run_plan(const char **problem)
+{
+    opi_ctx *ctx = NULL;
+    opi_plan *plan = UNTOUCHED;
+    opi_text *text = UNTOUCHED;
+    opi_plan_options o = {.struct_size = sizeof o}, before;
+    int32_t rc = metered_context(&ctx);
+    if (rc < 0)
+        return rc;
+    o.gpus = 64;
+    o.node_mtbf_h = 30;
+    o.replays = 2;
+    o.days = 2;
+    o.policy = OPI_PLAN_SHRINK;
+    o.arrivals = OPI_PLAN_CLUSTERED;
+    o.sweep = 1;
+    before = o;
+    rc = opi_plan_from_run(ctx, event_log, sizeof event_log - 1, &o, NULL, NULL);
+    if (rc < 0 && memcmp(&o, &before, sizeof o) != 0)
+        *problem = "the options were touched on failure";
+    if (rc == OPI_OK) {
+        rc = opi_plan_run(ctx, &o, &plan, NULL);
+        settle(rc, plan, problem);
+    }
+    if (rc == OPI_OK) {
+        rc = opi_plan_json(plan, &text, NULL);
+        settle(rc, text, problem);
+        if (rc == OPI_OK)
+            opi_text_free(text);
+        opi_plan_free(plan);
+    }
+    opi_ctx_destroy(ctx);
+    return rc;
+}
+
 const scenario scenarios[] = {
     {"context", run_context, 1, 400},
     {"table", run_table, 3, 400},
@@ -230,6 +269,7 @@ const scenario scenarios[] = {
     {"save", run_save, 3, 100},
     {"inspect", run_inspect, 3, 100},
     {"advise", run_advise, 4, 200},
+    {"plan", run_plan, 40, 40},
     {"fit", run_fit, 10, 10},
     {NULL, NULL, 0, 0},
 };

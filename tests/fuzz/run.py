@@ -44,7 +44,7 @@ def build():
     if not os.path.exists(os.path.join(BUILD, "build.ninja")):
         shutil.rmtree(BUILD, ignore_errors=True)
         done = run(["meson", "setup", BUILD, "-Dfuzz=true", "-Dtests=disabled", "-Dexamples=false", "-Dtool=false",
-                    "-Db_sanitize=address,undefined", "-Db_lundef=false"], env=dict(os.environ, CC="clang"))
+                    "-Dswap=disabled", "-Db_sanitize=address,undefined", "-Db_lundef=false"], env=dict(os.environ, CC="clang"))
         if done.returncode:
             return done.stdout.decode("utf-8", "replace")
     done = run(["ninja", "-C", BUILD])

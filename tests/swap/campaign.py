@@ -4,9 +4,10 @@
 
     campaign.py --build FOLDER --runs N --seed S [--transport sm|tcp|both] [--seconds LIMIT] [--policy NAME]
     campaign.py --build FOLDER --only SEED            one run, told in full (what a failing run prints)
+    campaign.py --build FOLDER --line "sm 6 --dp 2 …" the same for a line of seeds.txt
 
-Run number i of a campaign has the seed S + i, and everything about it follows from that number. Seeds that failed once
-are kept in tests/swap/seeds.txt and are run first, always."""
+Run number i of a campaign has the seed S + i, and everything about it follows from that number (and from --transport
+and --policy). Runs that failed once are kept in tests/swap/seeds.txt, in full, and are run first, always."""
 
 import argparse
 import collections
@@ -39,9 +40,11 @@ class Plan:
         if transport != "both":
             self.transport = transport
         self.policy = r.choice(policies)
+        if self.policy == "wait":
+            self.transport = "tcp"  # processes started later share no memory with the first ones
         self.dp, self.tp, self.pp = r.choice(SHAPES)
         self.slots = self.dp * self.tp * self.pp
-        self.spares = r.choice((0, 1, 1, 2, 2, 3, 4)) if self.slots < 8 else r.choice((1, 2))
+        self.spares = r.choice((0, 1, 2, 2, 3, 3, 4, 4)) if self.slots < 8 else r.choice((1, 2, 3))
         self.ranks = self.slots + self.spares
         self.steps = r.randint(6, 24)
         self.size = r.choice((200, 1500, 1500, 20000))
@@ -57,13 +60,16 @@ class Plan:
         self.kills = []
         for _ in range(r.choice((1, 1, 2, 2, 3))):
             self.kills.append(self.one_kill())
-        if self.kills[0].startswith(("@", "finishing")) or r.random() < 0.4:
+        if self.spares < 2 or self.kills[0].startswith("finishing") or r.random() < 0.5:
             return
         # A second loss in the recovery from the first.
-        self.kills.append("%s:%d:%s" % (r.choice(RECOVERY_POINTS), r.choice((1, 2, 2, 2, 3)), self.victims()))
+        points = RECOVERY_POINTS + (("spawned",) if self.policy == "wait" else ())
+        self.kills.append("%s:%d:%s" % (r.choice(points), r.choice((1, 2, 2, 2, 3)), self.victims()))
 
     def victims(self):
-        count = min(self.r.choice((1, 1, 1, 2, 2, 3)), self.ranks)
+        # Mostly what the spares can make good, so that the runs do not all end with a stop.
+        most = 3 if self.r.random() < 0.25 else max(1, self.spares // 2)
+        count = min(self.r.choice((1, 1, 1, 2, 2, 3)), most, self.ranks)
         return "+".join(map(str, self.r.sample(range(self.ranks), count)))
 
     def one_kill(self):
@@ -83,7 +89,7 @@ class Plan:
 
     def klass(self):
         points = [k.split(":")[0] for k in self.kills]
-        if any(p in RECOVERY_POINTS for p in points):
+        if any(p in RECOVERY_POINTS + ("spawned",) for p in points):
             return "in recovery"
         if any("+" in k for k in self.kills):
             return "several at once"
@@ -108,10 +114,33 @@ class Plan:
     def fault_arguments(self):
         return [word for kill in self.kills for word in ("--kill", kill)]
 
+    def line(self):
+        """All of it, as seeds.txt has it."""
+        return "%s %d %s" % (self.transport, self.ranks, " ".join(map(str, self.arguments("FOLDER") + self.fault_arguments())))
+
     def told(self):
-        return "seed %d: %s, dp %d tp %d pp %d + %d, %s%s, %s" % (
+        return "seed %s: %s, dp %d tp %d pp %d + %d, %s%s, %s" % (
             self.seed, self.transport, self.dp, self.tp, self.pp, self.spares, self.policy,
             ", files" if self.files else "", " ".join("--kill " + k for k in self.kills))
+
+
+class KeptPlan(Plan):
+    """One from its line."""
+
+    def __init__(self, line):
+        words = line.split()
+        self.seed, self.transport, self.ranks = "kept", words[0], int(words[1])
+        given = list(zip(words[2::2], words[3::2]))
+        self.kills = [value for name, value in given if name == "--kill"]
+        self.options = {name[2:]: value for name, value in given if name != "--kill"}
+        take = self.options.pop
+        self.dp, self.tp, self.pp = (int(take(name)) for name in ("dp", "tp", "pp"))
+        self.slots = self.dp * self.tp * self.pp
+        self.spares = self.ranks - self.slots
+        self.steps, self.size, self.opaque = (int(take(name)) for name in ("steps", "size", "opaque"))
+        self.policy = POLICIES[int(take("policy"))]
+        self.files = bool(take("dir", None))
+        take("wait", None)
 
 
 class Campaign:
@@ -231,20 +260,18 @@ def show(done):
 
 
 def repeat(args, plan):
+    if plan.seed == "kept":
+        return "python3 tests/swap/campaign.py --build %s --line \"%s\"" % (args.build, plan.line())
     return "python3 tests/swap/campaign.py --build %s --transport %s --policy %s --only %d" % (
         args.build, args.transport, args.policy, plan.seed)
 
 
 def kept(path=SEEDS):
-    """Lines `SEED TRANSPORT POLICY`: what was asked for when it failed."""
-    found = []
-    if os.path.exists(path):
-        with open(path) as f:
-            for line in f:
-                words = line.split("#")[0].split()
-                if words:
-                    found.append((int(words[0]), words[1], words[2]))
-    return found
+    if not os.path.exists(path):
+        return []
+    with open(path) as f:
+        lines = [line.split("#")[0].strip() for line in f]
+    return [KeptPlan(line) for line in lines if line]
 
 
 def table(rows):
@@ -272,19 +299,19 @@ def main(arguments=None):
     p.add_argument("--seconds", type=float, default=0, help="begin no further run after so long")
     p.add_argument("--limit", type=float, default=60, help="seconds a run may take before it counts as hanging")
     p.add_argument("--only", type=int, help="one run, told in full")
+    p.add_argument("--line", help="one run, told in full, from a line of seeds.txt")
     p.add_argument("--no-kept", action="store_true", help="without the seeds of seeds.txt")
     args = p.parse_args(arguments)
     if args.mpirun and os.path.basename(args.mpirun) == "omnipilot-mpirun":
         args.mpirun = None
     c = Campaign(args)
-    if args.only is not None:
-        plan = Plan(args.only, args.transport, policies_of(args.policy))
-        print(plan.told())
-        print("  " + " ".join(map(str, plan.arguments("FOLDER") + plan.fault_arguments())))
+    if args.only is not None or args.line:
+        plan = KeptPlan(args.line) if args.line else Plan(args.only, args.transport, policies_of(args.policy))
+        print(plan.told() + "\n" + plan.line())
         problem = c.one(plan, True)[0]
         print(problem or "passed")
         return 1 if problem else 0
-    todo = [] if args.no_kept else [Plan(seed, transport, policies_of(policy)) for seed, transport, policy in kept()]
+    todo = [] if args.no_kept else kept()
     todo += [Plan(args.seed + i, args.transport, policies_of(args.policy)) for i in range(args.runs)]
     rows, failed, passed, start, early = collections.defaultdict(list), 0, 0, time.time(), 0
     for plan in todo:
@@ -296,7 +323,8 @@ def main(arguments=None):
         early += result[3]
         if result[0]:
             failed += 1
-            print("FAIL %s\n  %s\n  again: %s" % (plan.told(), result[0], repeat(args, plan)))
+            print("FAIL %s\n  %s\n  again: %s\n  for seeds.txt: %s" % (plan.told(), result[0], repeat(args, plan),
+                                                                     plan.line()))
             sys.stdout.flush()
         else:
             passed += 1

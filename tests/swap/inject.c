@@ -15,7 +15,7 @@ static pthread_t timer[MAX_INJECT];
 static int opened;
 
 /* POINT:OCCURRENCE:RANK[+RANK…] or @MICROSECONDS:RANK[+RANK…]: the first rank is the one whose clock or step counts; it
- * takes the others with it. */
+ * takes the others with it. RANK>RANK[+RANK…]: it goes free. */
 int inject_parse(options *o, int what, const char *text)
 {
     if (o->injects == MAX_INJECT)
@@ -37,10 +37,11 @@ int inject_parse(options *o, int what, const char *text)
     }
     if (*end != ':')
         return 0;
-    do {
+    e->rank = (int)strtol(end + 1, &end, 10);
+    if (*end != '>')
+        e->victim[e->victims++] = e->rank;
+    while ((*end == '+' || *end == '>') && e->victims < MAX_VICTIMS)
         e->victim[e->victims++] = (int)strtol(end + 1, &end, 10);
-    } while (*end == '+' && e->victims < MAX_VICTIMS);
-    e->rank = e->victim[0];
     o->injects++;
     return !*end;
 }
@@ -91,26 +92,20 @@ static void flip(void *blob, size_t bytes, const char *what, int slot, long long
 
 static void corrupt_own(void)
 {
-    opi__snap *newest = NULL;
     for (int i = 0; i < OPI__SNAPS; i++) {
         opi__snap *n = &worker.swap->snap[i];
-        if (n->phase >= OPI__LOCAL && (!newest || n->step > newest->step))
-            newest = n;
+        if (n->phase >= OPI__LOCAL)
+            flip(n->blob[0], n->bytes[0], "own", n->slot, (long long)n->step);
     }
-    if (newest)
-        flip(newest->blob[0], newest->bytes[0], "own", newest->slot, (long long)newest->step);
 }
 
 static void corrupt_held(void)
 {
-    int64_t step = OPI__NO_STEP;
-    for (int i = 0; i < OPI__HELD; i++)
-        if (worker.swap->held[i].complete && worker.swap->held[i].step > step)
-            step = worker.swap->held[i].step;
-    for (int i = 0; i < OPI__HELD; i++)
-        if (worker.swap->held[i].complete && worker.swap->held[i].step == step)
-            flip(worker.swap->held[i].blob, worker.swap->held[i].bytes, "held", worker.swap->held[i].slot,
-                 (long long)step);
+    for (int i = 0; i < OPI__HELD; i++) {
+        opi__held *h = &worker.swap->held[i];
+        if (h->complete)
+            flip(h->blob, h->bytes, "held", h->slot, (long long)h->step);
+    }
 }
 
 void inject_point(const char *point)
@@ -133,7 +128,11 @@ void inject_point(const char *point)
             worker.fault_now = 1;
             break;
         case DO_REVOKE:
-            MPIX_Comm_revoke(MPI_Comm_f2c(worker.m.view.comm_active));
+            MPIX_Comm_revoke(MPI_Comm_f2c(worker.m.view.comm_dp));
+            MPIX_Comm_revoke(MPI_Comm_f2c(worker.m.view.comm_tp));
+            break;
+        case DO_FENCE: /* as a rank that takes the place of one declared dead tells it */
+            opi__control_send(worker.swap, e->victim[0], OPI__WIRE_FENCED);
             break;
         case DO_EXIT:
             worker_log("\"kind\":\"kill\",\"rank\":%d,\"point\":\"exit\"", worker.rank);

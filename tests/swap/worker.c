@@ -98,9 +98,16 @@ static void on_event(void *user, const opi_swap_event *event)
 
 /* ---- bad use ----------------------------------------------------------------------------------------------------- */
 
+/* --bad takes a list: what,what */
 static int bad(const char *what)
 {
-    return worker.opt.bad && !strcmp(worker.opt.bad, what);
+    size_t n = strlen(what);
+    for (const char *at = worker.opt.bad; at; at = strchr(at, ',')) {
+        at += *at == ',';
+        if (!strncmp(at, what, n) && (!at[n] || at[n] == ','))
+            return 1;
+    }
+    return 0;
 }
 
 static int32_t bad_registration(program *p)
@@ -143,6 +150,8 @@ static void bad_calls(program *p, int64_t step)
         log_error("watch", opi_swap_watch(p->swap, (int32_t)MPI_Comm_c2f(MPI_COMM_NULL), &err), err.message);
     if (bad("checkpoint"))
         log_error("checkpoint", opi_swap_checkpoint(p->swap, &err), err.message);
+    if (bad("null"))
+        log_error("register", opi_swap_register(p->swap, NULL, &err), err.message);
 }
 
 static void bad_outside(program *p)
@@ -195,6 +204,10 @@ static int32_t train(program *p)
     }
     if (more < 0) {
         log_error("step", more, err.message);
+        if (more == OPI_E_FENCED) {
+            worker_log("\"kind\":\"kill\",\"rank\":%d,\"point\":\"fenced\"", p->rank);
+            kill(getpid(), SIGKILL); /* one that was fenced is dead to the others */
+        }
         return more;
     }
     opi_swap_counters c = {.struct_size = sizeof c};
@@ -260,8 +273,6 @@ static int32_t run(program *p, char **argv)
     }
     if (!rc)
         rc = train(p);
-    else if (!bad("twice") && !bad("range") && !bad("memory"))
-        worker_log("\"kind\":\"wrong\",\"what\":\"registration failed\"");
     opi_swap_destroy(p->swap);
     return rc;
 }
@@ -290,7 +301,7 @@ static int number_option(options *o, const char *name, const char *value)
 static int parse(options *o, int argc, char **argv)
 {
     static const char *const events[] = {"", "kill", "freeze", "corrupt-own", "corrupt-held", "fault", "revoke", "fail",
-                                         "exit"};
+                                         "exit", "fence"};
     *o = (options){.dp = 2, .tp = 2, .pp = 1, .replicas = 1, .interval = 1, .steps = 20, .size = 1500, .micro = 12,
                    .slow_rank = -1, .seed = 1};
     for (int i = 1; i + 1 < argc; i += 2) {

@@ -12,7 +12,7 @@
 #define MAX_PIDS 256
 
 /* What is done to a rank: when it passes a point for the so-manieth time, or some microseconds after the start. */
-enum { DO_KILL = 1, DO_FREEZE, DO_CORRUPT_OWN, DO_CORRUPT_HELD, DO_FAULT, DO_REVOKE, DO_FAIL, DO_EXIT };
+enum { DO_KILL = 1, DO_FREEZE, DO_CORRUPT_OWN, DO_CORRUPT_HELD, DO_FAULT, DO_REVOKE, DO_FAIL, DO_EXIT, DO_FENCE };
 typedef struct inject {
     int what, occurrence, seen, rank;
     long usec; /* >= 0: a timer instead of a point */
@@ -22,7 +22,7 @@ typedef struct inject {
 
 typedef struct options {
     int dp, tp, pp, policy, replicas, interval, steps, size, micro, ranks_per_node, nodes_per_rack;
-    int checkpoint_interval, keep, opaque, user_comm, copy, evict, no_init, resize, pace_us, slow_rank, slow_us;
+    int checkpoint_interval, keep, opaque, user_comm, copy, evict, no_init, pace_us, slow_rank, slow_us;
     long fsize, memory;
     double straggler, wait_s;
     const char *dir, *fallback, *log, *bad, *pids;
@@ -51,7 +51,6 @@ typedef struct program {
     MPI_Comm user; /* a communicator of the program's own */
     int rank;      /* as the runtime numbers it */
     int log, recovered, fault_now;
-    uint64_t hidden[2]; /* what "small" was at the last commit, to check it */
 } program;
 
 extern program worker;
