@@ -200,3 +200,73 @@ double opi__krige_mean(const opi__krige *k, const float *x, const uint32_t *key,
     }
     return sum;
 }
+
+/* ---- a new site ---- */
+
+#define LEAST_SHARE .05 /* of a spread's square that stays whatever the local rows say */
+
+static double site_variance(const opi__krige *k)
+{
+    return k->site[0] + k->site[1] + k->site[2] + k->site[3];
+}
+
+/* What the fitted process is unsure of at a point, beside site and noise. */
+static double unsure(const opi__krige *k, double spread)
+{
+    double left = spread * spread - site_variance(k) - exp(k->kernel.noise);
+    return sqrt(fmax(left, LEAST_SHARE * spread * spread));
+}
+
+static double local_covariance(const opi__krige *k, const float *a, const uint32_t *ka, double unsure_a, const float *b,
+                               const uint32_t *kb, double unsure_b)
+{
+    unsigned bits = opi__kernel_soft_bits(ka, kb);
+    double shared = 0, all = 0, m0 = 0;
+    for (int s = 0; s < OPI__LEVELS; s++) {
+        all += k->v[s];
+        if (opi__level_key[s] >= 0 && !equal(ka, kb, opi__level_key[s]))
+            continue;
+        double r = sqrt(3 * distance(k->metric[s], a, b)), m = (1 + r) * exp(-r);
+        shared += k->v[s] * m * k->soft[s][bits];
+        if (s == 0)
+            m0 = m;
+    }
+    double site = k->site[0] + k->site[1] * m0 + (equal(ka, kb, OPI__K_GPU) ? k->site[2] : 0) +
+                  (equal(ka, kb, OPI__K_LLM) ? k->site[3] : 0);
+    return site + unsure_a * unsure_b * shared / all;
+}
+
+int opi__krige_localize(const opi__krige *k, const opi__krige_local *l, double *weight, double *factor)
+{
+    size_t n = l->n;
+    for (double noise = exp(k->kernel.noise); noise < 1; noise *= 4) {
+        for (size_t i = 0; i < n; i++)
+            for (size_t j = 0; j < n; j++)
+                factor[i * n + j] =
+                    local_covariance(k, l->x + i * OPI__DIMS, l->key + i * OPI__KEYS, unsure(k, l->spread[i]),
+                                     l->x + j * OPI__DIMS, l->key + j * OPI__KEYS, unsure(k, l->spread[j])) +
+                    (i == j ? noise : 0);
+        if (opi__cholesky(n, factor) == 0)
+            return opi__solve_cholesky(n, 1, factor, weight);
+    }
+    return -1;
+}
+
+void opi__krige_here(const opi__krige *k, const opi__krige_local *l, const float *x, const uint32_t *key, double *c,
+                     double *mean, double *spread)
+{
+    double gone = 0, own = unsure(k, *spread);
+    for (size_t i = 0; i < l->n; i++) {
+        c[i] = local_covariance(k, x, key, own, l->x + i * OPI__DIMS, l->key + i * OPI__KEYS, unsure(k, l->spread[i]));
+        *mean += c[i] * l->weight[i];
+    }
+    for (size_t i = 0; i < l->n; i++) { /* forward substitution */
+        double sum = c[i];
+        for (size_t j = 0; j < i; j++)
+            sum -= l->factor[i * l->n + j] * c[j];
+        c[i] = sum / l->factor[i * l->n + i];
+        gone += c[i] * c[i];
+    }
+    double square = *spread * *spread;
+    *spread = sqrt(fmax(square - gone, LEAST_SHARE * square));
+}

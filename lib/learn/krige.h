@@ -45,4 +45,22 @@ typedef struct opi__krige {
 void opi__krige_ready(opi__krige *k);
 /* Mean at a point, and how near it lies to the rows (OPI__NEARS). No heap. Time: rows x OPI__DIMS. */
 double opi__krige_mean(const opi__krige *k, const float *x, const uint32_t *key, float *near);
+
+/* What a handful of measurements of one new site adds to a fitted process. Their deviations from its mean are taken as a
+ * process of their own: the site's random effect, and what the fitted process itself is unsure of, correlated as its
+ * levels are; plus noise. Arrays are the caller's. */
+#define OPI__LOCAL_MOST 1000
+typedef struct opi__krige_local {
+    size_t n;
+    const float *x;       /* [n * OPI__DIMS] */
+    const uint32_t *key;  /* [n * OPI__KEYS], without site keys */
+    const double *spread; /* [n] the fitted process's at a site never seen */
+    const double *weight; /* [n] covariance^-1 * deviation */
+    const double *factor; /* [n * n] lower Cholesky factor of the covariance */
+} opi__krige_local;
+/* Fills weight and factor (in: weight = deviations). 0, or -1 when the covariance stays singular. */
+int opi__krige_localize(const opi__krige *k, const opi__krige_local *l, double *weight, double *factor);
+/* Adds to a mean, and takes from a spread, what the local rows say. c: l->n doubles. */
+void opi__krige_here(const opi__krige *k, const opi__krige_local *l, const float *x, const uint32_t *key, double *c,
+                     double *mean, double *spread);
 #endif

@@ -401,7 +401,6 @@ int32_t opi__fit_rows(opi_ctx *ctx, const opi__dataset *d, const uint32_t *row, 
     if (!status) {
         f->ctx = m->ctx = ctx, f->d = d, f->s = s, f->m = m;
         f->learner = m->learner = learner;
-        m->site = -1;
         status = prepare(f, row, n);
     }
     if (!status)

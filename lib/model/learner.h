@@ -44,6 +44,11 @@ typedef struct opi__learner {
     /* Location of the residual and its own idea of the spread (1 when it has none). site: code of the campaign, -1 = one
      * never seen. No heap. */
     void (*predict)(const void *state, const float *x, const int32_t *code, int32_t site, double *mean, double *spread);
+    /* Adds measurements of the site the model is to be used at (residuals as in fit); NULL when a learner cannot. The same
+     * rows in any order, at once or one by one, give the same state. OPI_E_RANGE: more than OPI__LOCAL_MOST. */
+    int32_t (*adapt)(opi_ctx *ctx, void *state, size_t n, const float *x, const int32_t *code, const double *y,
+                     opi_error *err);
+    size_t (*local)(const void *state); /* how many it has; NULL as adapt */
     void (*save)(const void *state, opi__writer *w);
     int32_t (*load)(opi_ctx *ctx, opi__reader *r, void **state, opi_error *err);
     void (*release)(opi_ctx *ctx, void *state);

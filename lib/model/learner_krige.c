@@ -28,6 +28,8 @@ typedef struct kriged {
     int32_t degree[DEGREES]; /* columns that make a configuration */
     double *scale;      /* [OPI__DIMS * 3]: what stands for a missing number, mean, 1 / deviation; after logs */
     int32_t borrowed;   /* 1: the arrays lie in a loaded block */
+    opi__krige_local here;
+    void *local[5];     /* the arrays of `here`, owned, whatever the others are */
 } kriged;
 
 /* ---- points ---- */
@@ -326,6 +328,8 @@ static void krige_release(opi_ctx *ctx, void *state)
         opi__free(ctx, k->scale);
         opi__forest_free(ctx, &k->spread);
     }
+    for (int i = 0; k && i < 5; i++)
+        opi__free(ctx, k->local[i]);
     opi__free(ctx, k);
 }
 
@@ -403,6 +407,111 @@ static void krige_predict(const void *state, const float *x, const int32_t *code
     keys_of(k, x, code, site, key);
     *mean = opi__krige_mean(&k->k, point, key, near);
     *spread = spread_of(k, near);
+    if (site < 0 && k->here.n) {
+        double c[OPI__LOCAL_MOST];
+        opi__krige_here(&k->k, &k->here, point, key, c, mean, spread);
+    }
+}
+
+/* ---- adapting ---- */
+
+/* Room for n local rows; the arrays of `here` point into it. */
+static int32_t local_room(opi_ctx *ctx, size_t n, void **local, opi__krige_local *here)
+{
+    const size_t size[5] = {n * OPI__DIMS * sizeof(float), n * OPI__KEYS * sizeof(uint32_t), n * sizeof(double),
+                            n * sizeof(double), n * n * sizeof(double)};
+    int fine = 1;
+    for (int i = 0; i < 5; i++)
+        fine &= (local[i] = opi__alloc(ctx, size[i], 1)) != NULL;
+    *here = (opi__krige_local){n, local[0], local[1], local[2], local[3], local[4]};
+    return fine ? OPI_OK : OPI_E_NOMEM;
+}
+
+/* One local row, so that they can be put in order. */
+typedef struct local_row {
+    float x[OPI__DIMS];
+    uint32_t key[OPI__KEYS];
+    double spread, deviation;
+} local_row;
+
+static int by_row(const void *a, const void *b)
+{
+    return memcmp(a, b, sizeof(local_row));
+}
+
+/* The deviations of the rows that are there: covariance times weights, from the factor. */
+static void deviations(const opi__krige_local *l, double *out)
+{
+    for (size_t i = 0; i < l->n; i++)
+        out[i] = 0;
+    for (size_t j = 0; j < l->n; j++) {
+        double up = 0;
+        for (size_t i = j; i < l->n; i++)
+            up += l->factor[i * l->n + j] * l->weight[i];
+        for (size_t i = j; i < l->n; i++)
+            out[i] += l->factor[i * l->n + j] * up;
+    }
+}
+
+static int32_t krige_adapt(opi_ctx *ctx, void *state, size_t n, const float *x, const int32_t *code, const double *y,
+                           opi_error *err)
+{
+    kriged *k = state;
+    size_t before = k->here.n, all = before + n;
+    if (all > OPI__LOCAL_MOST)
+        return opi__fail(err, OPI_E_RANGE, (int64_t)all, "%zu local measurements of one target, at most %d are taken: fit "
+                         "a model instead", all, OPI__LOCAL_MOST);
+    void *local[5] = {0};
+    opi__krige_local here;
+    local_row *row = opi__zalloc(ctx, all, sizeof *row);
+    double *old = opi__alloc(ctx, before, sizeof *old);
+    int32_t status = row && old ? local_room(ctx, all, local, &here) : OPI_E_NOMEM;
+    if (!status) {
+        deviations(&k->here, old);
+        for (size_t i = 0; i < before; i++) {
+            memcpy(row[i].x, k->here.x + i * OPI__DIMS, sizeof row[i].x);
+            memcpy(row[i].key, k->here.key + i * OPI__KEYS, sizeof row[i].key);
+            row[i].spread = k->here.spread[i];
+            row[i].deviation = old[i];
+        }
+        for (size_t i = 0; i < n; i++) {
+            local_row *r = &row[before + i];
+            float near[OPI__NEARS];
+            scaled_point(k->scale, k->logs, x + i * OPI__FEATURES, r->x);
+            keys_of(k, x + i * OPI__FEATURES, code + i * OPI__CATEGORIES, -1, r->key);
+            r->deviation = y[i] - opi__krige_mean(&k->k, r->x, r->key, near);
+            r->spread = spread_of(k, near);
+        }
+        for (size_t i = 0; i < all; i++) { /* what was computed back and what is new must not differ in a last bit */
+            double unit = ldexp(1, -40);
+            row[i].deviation = unit * nearbyint(row[i].deviation / unit);
+        }
+        qsort(row, all, sizeof *row, by_row);
+        for (size_t i = 0; i < all; i++) {
+            memcpy((float *)local[0] + i * OPI__DIMS, row[i].x, sizeof row[i].x);
+            memcpy((uint32_t *)local[1] + i * OPI__KEYS, row[i].key, sizeof row[i].key);
+            ((double *)local[2])[i] = row[i].spread;
+            ((double *)local[3])[i] = row[i].deviation;
+        }
+        if (opi__krige_localize(&k->k, &here, local[3], local[4]))
+            status = opi__fail(err, OPI_E_NODATA, -1, "the covariance of %zu local measurements stays singular", all);
+    } else {
+        opi__fail_memory(err, all * all * sizeof(double));
+    }
+    opi__free(ctx, row);
+    opi__free(ctx, old);
+    for (int i = 0; i < 5; i++)
+        opi__free(ctx, status ? local[i] : k->local[i]);
+    if (status)
+        return status;
+    memcpy(k->local, local, sizeof local);
+    k->here = here;
+    return OPI_OK;
+}
+
+static size_t krige_local(const void *state)
+{
+    return ((const kriged *)state)->here.n;
 }
 
 /* ---- file ---- */
@@ -417,6 +526,11 @@ static void krige_save(const void *state, opi__writer *w)
     opi__write_f64(w, k->k.mean);
     opi__write_array(w, &k->k.kernel, OPI__KERNEL_PARAMETERS, sizeof(double));
     opi__forest_save(&k->spread, w);
+    opi__write_array(w, k->here.x, k->here.n * OPI__DIMS, sizeof *k->here.x);
+    opi__write_array(w, k->here.key, k->here.n * OPI__KEYS, sizeof *k->here.key);
+    opi__write_array(w, k->here.spread, k->here.n, sizeof *k->here.spread);
+    opi__write_array(w, k->here.weight, k->here.n, sizeof *k->here.weight);
+    opi__write_array(w, k->here.factor, k->here.n * k->here.n, sizeof *k->here.factor);
 }
 
 static int finite(const double *v, size_t n)
@@ -425,6 +539,35 @@ static int finite(const double *v, size_t n)
         if (!isfinite(v[i]))
             return 0;
     return 1;
+}
+
+/* The local rows are copied out of the block: they are few, and adapting again replaces them. */
+static int32_t load_local(opi_ctx *ctx, opi__reader *r, kriged *k, opi_error *err)
+{
+    const size_t most = OPI__LOCAL_MOST;
+    size_t x, key, n, weights, factors;
+    const void *from[5];
+    from[0] = opi__read_array(r, sizeof(float), 0, most * OPI__DIMS, &x);
+    from[1] = opi__read_array(r, sizeof(uint32_t), 0, most * OPI__KEYS, &key);
+    from[2] = opi__read_array(r, sizeof(double), 0, most, &n);
+    from[3] = opi__read_array(r, sizeof(double), 0, most, &weights);
+    from[4] = opi__read_array(r, sizeof(double), 0, most * most, &factors);
+    if (r->failed || x != n * OPI__DIMS || key != n * OPI__KEYS || weights != n || factors != n * n)
+        return opi__read_error(r, err);
+    if (!n)
+        return OPI_OK;
+    const size_t size[5] = {x * sizeof(float), key * sizeof(uint32_t), n * sizeof(double), n * sizeof(double),
+                            factors * sizeof(double)};
+    if (local_room(ctx, n, k->local, &k->here))
+        return opi__fail_memory(err, n * n * sizeof(double));
+    for (int i = 0; i < 5; i++)
+        memcpy(k->local[i], from[i], size[i]);
+    int sound = finite(k->here.spread, n) && finite(k->here.weight, n) && finite(k->here.factor, factors);
+    for (size_t i = 0; sound && i < x; i++)
+        sound = isfinite(k->here.x[i]);
+    for (size_t i = 0; sound && i < n; i++)
+        sound = k->here.factor[i * n + i] > 0 && k->here.spread[i] > 0;
+    return sound ? OPI_OK : opi__read_error(r, err);
 }
 
 static int32_t krige_load(opi_ctx *ctx, opi__reader *r, void **state, opi_error *err)
@@ -453,6 +596,8 @@ static int32_t krige_load(opi_ctx *ctx, opi__reader *r, void **state, opi_error 
     int32_t status = sound ? opi__forest_load(r, OPI__NEARS, &k->spread, err) : opi__read_error(r, err);
     if (!status && k->spread.n_out != 1)
         status = opi__read_error(r, err);
+    if (!status)
+        status = load_local(ctx, r, k, err);
     if (status) {
         krige_release(ctx, k);
         return status;
@@ -462,4 +607,4 @@ static int32_t krige_load(opi_ctx *ctx, opi__reader *r, void **state, opi_error 
     return OPI_OK;
 }
 
-const opi__learner opi__learner_krige = {"krige", 1, krige_fit, krige_predict, krige_save, krige_load, krige_release};
+const opi__learner opi__learner_krige = {"krige", 1, krige_fit, krige_predict, krige_adapt, krige_local, krige_save, krige_load, krige_release};

@@ -40,8 +40,9 @@ void opi_model_free(opi_model *m)
         if (!m->in_block)
             opi__free(ctx, m->known[c]);
     }
-    if (!m->in_block) {
+    if (!m->in_block || m->own_manifest)
         opi__free(ctx, m->manifest);
+    if (!m->in_block) {
         opi__free(ctx, m->anchor);
     }
     opi_text_free(m->block);
@@ -52,7 +53,6 @@ void opi__question_make(const opi_model *m, const opi_config *taken, opi__questi
 {
     opi__encode(taken, &q->encoded);
     opi__feature_row(m->names, &q->encoded, q->x, q->code);
-    q->site = m->site;
     for (int32_t t = 0; t < OPI__T_COUNT; t++)
         q->identity[t] = opi__identity_holds(t, taken->input_len, taken->output_len);
     for (int e = 0; e < OPI__ENVELOPE; e++)
@@ -200,7 +200,7 @@ static const opi__group *calibration(const opi__target_model *t, int32_t status,
     const opi__group *g = NULL;
     if (status == OPI_P_OOD)
         g = opi__group_of(t, OPI__N_OUTSIDE, code);
-    if (!g && site < 0)
+    if (!g && site == OPI__NEW_SITE)
         g = opi__group_of(t, OPI__N_SITE, code);
     if (!g && status != OPI_P_OK)
         g = opi__group_of(t, OPI__N_COMBINATION, code);

@@ -54,8 +54,8 @@ struct opi_model {
     opi_text *block;  /* the loaded bytes; NULL when static or fitted here */
     int32_t in_block; /* 1: the arrays point into a block */
     size_t bytes;     /* of the loaded block; 0 when fitted here */
-    char *manifest;   /* JSON object text; owned unless in_block */
-    int32_t site;     /* code of the site this model was adapted to, -1 = none */
+    char *manifest;   /* JSON object text; owned unless in_block and not own_manifest */
+    int32_t own_manifest;
     opi__names names[OPI__CATEGORIES];
     uint8_t *known[OPI__CATEGORIES]; /* per code: in the training rows at all */
     opi__target_model target[OPI__T_COUNT];
@@ -70,7 +70,6 @@ typedef struct opi__question {
     opi__encoded encoded;
     float x[OPI__FEATURES];
     int32_t code[OPI__CATEGORIES];
-    int32_t site;                   /* the model's local site when it was adapted, else -1 */
     int32_t identity[OPI__T_COUNT]; /* 1: the lengths that the target's identity needs are stated */
 } opi__question;
 void opi__question_make(const opi_model *m, const opi_config *taken, opi__question *q);
@@ -97,6 +96,7 @@ void opi__locate(const opi_model *m, int32_t target, const float *x, const int32
 const opi__group *opi__group_of(const opi__target_model *t, int novelty, const int32_t *code);
 uint64_t opi__group_key(int novelty, int level, const int32_t *code);
 
+#define OPI__NEW_SITE (-1) /* a user's cluster is a campaign nobody has measured */
 /* The one path from a row to an answer, on the log scale: prediction, probabilities and evaluation all go through it. */
 typedef struct opi__answer {
     opi__verdict verdict;
@@ -105,7 +105,7 @@ typedef struct opi__answer {
     size_t n;
     uint32_t group; /* its index; UINT32_MAX = there is none */
 } opi__answer;
-/* The target (or the one whose residual it shares) must be learned. site: -1 = a campaign never seen. base: log of the target's own physics value. */
+/* The target (or the one whose residual it shares) must be learned. site: of the dataset, or OPI__NEW_SITE. base: log of the target's own physics value. */
 void opi__answer_row(const opi_model *m, int32_t target, const double *envelope, const float *x, const int32_t *code,
                      int32_t site, double base, opi__answer *out);
 void opi__answer_bounds(const opi__answer *a, double level, double *lo, double *hi);

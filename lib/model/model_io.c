@@ -255,7 +255,6 @@ int32_t opi__model_load(opi_ctx *ctx, const void *bytes, size_t size, opi_text *
         return opi__fail_memory(err, sizeof *m);
     m->ctx = ctx;
     m->in_block = 1;
-    m->site = -1;
     m->bytes = size;
     status = load_body(m, &r, err);
     if (status) {
