@@ -47,7 +47,7 @@ def program(build):
                  os.path.join(build, "examples/train/train")):
         if os.path.isfile(path) and os.access(path, os.X_OK):
             return os.path.abspath(path)
-    raise Failed("no program `train` in %s: build first (./dev build), with an MPI that has ULFM" % build)
+    raise Failed("no program `train` in %s: build first (./dev swap-demo builds and runs), with an MPI that has ULFM" % build)
 
 
 def launch(args, losses, kills):

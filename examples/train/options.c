@@ -23,7 +23,7 @@ const char options_help[] =
     "  --interval N            a snapshot every N steps (1)\n"
     "  --checkpoint-dir DIR --checkpoint-every N --checkpoint-keep N   persistent checkpoints\n"
     "  --ranks-per-node N      pretend that N ranks in a row share a node\n"
-    "  --fence                 heartbeats are on\n"
+    "  --evict                 end ranks of this host that hang and were declared dead (with --heartbeat)\n"
     "  --straggler X           report a slot that is busy X times the median\n"
     "  --losses FILE           \"step loss hash-of-parameters\" lines, written in the end by slot 0\n"
     "  --event-log FILE        the library's events as JSON lines (%r = rank)\n"
@@ -69,7 +69,7 @@ static const rule rules[] = {
     {"--event-log", TEXT, FIELD(event_log), 0, 0},
     {"--state-mib", WHOLE64, FIELD(state_mib), 0, 1e6},
     {"--device-ms", REAL, FIELD(device_ms), 0, 1e6},
-    {"--fence", FLAG, FIELD(fence), 0, 0},
+    {"--evict", FLAG, FIELD(evict), 0, 0},
     {"--json", FLAG, FIELD(json), 0, 0},
     {"--quiet", FLAG, FIELD(quiet), 0, 0},
     {"--check-gradients", FLAG, FIELD(check_gradients), 0, 0},

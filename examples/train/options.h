@@ -43,7 +43,7 @@ typedef struct options {
     int64_t state_mib;
     double device_ms;
     int ranks_per_node;  /* 0 = what the host's name says */
-    int fence;
+    int evict;
     int json, quiet, check_gradients, help;
     double rate;
 } options;

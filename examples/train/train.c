@@ -153,7 +153,7 @@ static int run(program *p, int rank, char **argv)
         .struct_size = sizeof wanted, .world = MPI_Comm_c2f(MPI_COMM_WORLD), .dp = o->dp, .tp = o->tp,
         .policy = o->policy, .steps = o->steps, .replicas = o->replicas, .interval = o->interval,
         .checkpoint_dir = o->checkpoint_dir, .checkpoint_interval = o->checkpoint_every,
-        .checkpoint_keep = o->checkpoint_keep, .evict = o->fence, .straggler = o->straggler, .wait_s = o->wait_s,
+        .checkpoint_keep = o->checkpoint_keep, .evict = o->evict, .straggler = o->straggler, .wait_s = o->wait_s,
         .event_log = o->event_log, .arguments = argv + 1,
         .callbacks = {.user = p, .assign = assign, .init = init, .rebuild = rebuild, .event = event},
     };

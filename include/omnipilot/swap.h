@@ -126,7 +126,7 @@ typedef struct opi_swap_options {
     int32_t evict;        /**< 1: a process of this host that was declared dead and still exists is killed (SIGKILL) */
     double straggler;     /**< a slot busy for this multiple of the median is reported; 0 = off; see opi_swap_commit */
     double wait_s;        /**< OPI_SWAP_WAIT: how long; 0 = 60 */
-    uint64_t memory_limit; /**< bytes all buffers of this rank may take; 0 = what the machine has free */
+    uint64_t memory_limit; /**< bytes all buffers of this rank may take; 0 = the memory of this machine */
     const char *event_log; /**< file that gets each event as a JSON line (appended; %r = the rank); NULL = none */
     const char *program;   /**< OPI_SWAP_WAIT: the program new processes run; NULL = /proc/self/exe */
     char *const *arguments; /**< its arguments without the program, NULL-terminated */
@@ -176,7 +176,8 @@ OPI_API int32_t opi_swap_commit(opi_swap *swap, int32_t fault, double busy_s, op
 OPI_API int32_t opi_swap_progress(opi_swap *swap);
 
 /** Waits for the program's own work while it moves replica traffic along: polls `done` until it returns non-zero,
- * sleeping between. 1: a failure is known (it still waited for `done`). */
+ * sleeping between. 1: a failure is known, and it did not wait any longer: work that waits for a dead peer never ends.
+ * The work may still run: stop it (ncclCommAbort, say) before its memory is used again. */
 OPI_API int32_t opi_swap_idle(opi_swap *swap, int32_t (*done)(void *user), void *user);
 
 /** A communicator of the program's own (Fortran handle) that recovery must revoke, or ranks blocked in it never come

@@ -8,8 +8,8 @@
 
 #define MAGIC      0x31424f4c42504f00ull /* read with the other byte order it is another number */
 #define ALIGN      64u
-#define SUM_BLOCK  ((size_t)1 << 20)
-#define COPY_BLOCK ((size_t)256 << 10) /* copied and summed while it is still in the cache */
+#define SUM_BLOCK  ((size_t)128 << 10)
+#define COPY_BLOCK ((size_t)128 << 10) /* copied and summed while it is still in the cache */
 
 typedef struct head {
     uint64_t magic, bytes;
@@ -90,6 +90,44 @@ void opi__blob_begin(void *blob, const opi__blob_id *id, const opi__state *state
     }
 }
 
+static uint64_t word_at(const char *p)
+{
+    uint64_t x;
+    memcpy(&x, p, sizeof x);
+    return x;
+}
+
+/* One bijection of the word and of the lane, so that a change within one word always changes the result. */
+static uint64_t stir(uint64_t lane, uint64_t word)
+{
+    uint64_t x = lane ^ word;
+    return (x << 29 | x >> 35) * 0xd6e8feb86659fd93ull;
+}
+
+/* Faster than memory: one multiplication a word and eight lanes, where opi__checksum64 has two and four. These sums are
+ * made and compared in one job on one kind of machine, never written down. */
+static uint64_t sum_block(const char *p, size_t n)
+{
+    uint64_t a = 0x243f6a8885a308d3ull, b = 0x13198a2e03707344ull, c = 0xa4093822299f31d0ull, d = 0x082efa98ec4e6c89ull;
+    uint64_t e = 0x452821e638d01377ull, f = 0xbe5466cf34e90c6cull, g = 0xc0ac29b7c97c50ddull, h = 0x3f84d5b5b5470917ull;
+    size_t left = n;
+    for (; left >= 64; left -= 64, p += 64) {
+        a = stir(a, word_at(p));
+        b = stir(b, word_at(p + 8));
+        c = stir(c, word_at(p + 16));
+        d = stir(d, word_at(p + 24));
+        e = stir(e, word_at(p + 32));
+        f = stir(f, word_at(p + 40));
+        g = stir(g, word_at(p + 48));
+        h = stir(h, word_at(p + 56));
+    }
+    const uint64_t lane[] = {a, b, c, d, e, f, g, h};
+    uint64_t sum = opi__checksum64(p, left);
+    for (size_t i = 0; i < sizeof lane / sizeof lane[0]; i++)
+        sum = opi__mix64(sum ^ lane[i]);
+    return sum;
+}
+
 /* Sums the full blocks of [*done, filled), the last partial one too when it is the end. */
 static void sum_up_to(const void *blob, size_t filled, size_t end, size_t *done, uint64_t *sum)
 {
@@ -97,7 +135,7 @@ static void sum_up_to(const void *blob, size_t filled, size_t end, size_t *done,
         size_t n = end - *done < SUM_BLOCK ? end - *done : SUM_BLOCK;
         if (*done + n > filled)
             return;
-        *sum = opi__mix64(*sum ^ opi__checksum64((const char *)blob + *done, n));
+        *sum = opi__mix64(*sum ^ sum_block((const char *)blob + *done, n));
         *done += n;
     }
 }

@@ -170,6 +170,8 @@ int32_t opi_swap_create(const opi_ctx_options *memory, const opi_swap_options *o
         rc = check_options(&o, err);
     if (!rc)
         rc = opi__engine_check(err);
+    if (!rc && o.policy == OPI_SWAP_WAIT)
+        rc = opi__engine_check_join(err);
     if (rc)
         return rc;
     opi_ctx *ctx = NULL;

@@ -65,6 +65,37 @@ int32_t opi__engine_check(opi_error *err)
     return OPI_OK;
 }
 
+/* Open MPI's parameter `btl`: "self,sm" spans no second job; a leading ^ excludes instead. "" when it is not known. */
+static void read_transports(char *text, int room)
+{
+    int level = 0, index = -1, count = 0, length = 0;
+    MPI_T_cvar_handle handle = MPI_T_CVAR_HANDLE_NULL;
+    text[0] = 0;
+    if (MPI_T_init_thread(MPI_THREAD_FUNNELED, &level) != MPI_SUCCESS)
+        return;
+    if (MPI_T_cvar_get_index("btl", &index) == MPI_SUCCESS &&
+        MPI_T_cvar_handle_alloc(index, NULL, &handle, &count) == MPI_SUCCESS) {
+        if (count > 0 && count <= room && MPI_T_cvar_read(handle, text) == MPI_SUCCESS)
+            length = count;
+        MPI_T_cvar_handle_free(&handle);
+    }
+    text[length < room ? length : room - 1] = 0;
+    MPI_T_finalize();
+}
+
+int32_t opi__engine_check_join(opi_error *err)
+{
+    char text[4096];
+    read_transports(text, (int)sizeof text);
+    int network = strstr(text, "tcp") || strstr(text, "ofi") || strstr(text, "uct") || strstr(text, "ugni");
+    if (!text[0] || text[0] == '^' || network)
+        return OPI_OK;
+    return opi__fail(err, OPI_E_UNSUPPORTED, -1,
+                     "policy wait: processes that start later cannot talk to these over \"%.60s\": start the job with "
+                     "omnipilot-mpirun --transport tcp",
+                     text);
+}
+
 void opi__engine_quiet(MPI_Comm comm)
 {
     if (comm != MPI_COMM_NULL)

@@ -9,6 +9,8 @@
 
 /* ULFM there, switched on, no version known to be broken, thread level enough; OPI_E_UNSUPPORTED says which. */
 int32_t opi__engine_check(opi_error *err);
+/* May processes that are started later talk to these? Not when shared memory is the only way: OPI_E_UNSUPPORTED. */
+int32_t opi__engine_check_join(opi_error *err);
 /* Errors are returned from now on. */
 void opi__engine_quiet(MPI_Comm comm);
 /* All 1 = done, 0 = failed. */

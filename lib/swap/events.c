@@ -96,7 +96,7 @@ static void write_event(opi__journal *j, const opi_swap_event *e)
 {
     opi__buf b;
     opi__buf_init(&b, j->ctx);
-    opi__buf_format(&b, "{\"kind\":\"%s\",\"by\":%d,\"epoch\":%d,\"time_s\":%.9g", opi_swap_event_name(e->kind),
+    opi__buf_format(&b, "{\"kind\":\"%s\",\"by\":%d,\"epoch\":%d,\"time_s\":%.15g", opi_swap_event_name(e->kind),
                     (int)j->rank, (int)e->epoch, e->time_s);
     if (e->rank >= 0)
         opi__buf_format(&b, ",\"rank\":%d", (int)e->rank);

@@ -25,7 +25,7 @@ static uint64_t options_print(const opi_swap *s)
                    o->replicas,
                    o->interval,
                    o->checkpoint_interval,
-                   o->checkpoint_dir != NULL};
+                   o->checkpoint_dir != NULL, o->checkpoint_fallback_dir != NULL};
     return opi__fnv1a64(OPI__FNV_START, v, sizeof v);
 }
 
@@ -150,7 +150,7 @@ static int32_t check_options(opi__attempt *a)
         if (a->hello[i].options != a->hello[0].options)
             return opi__fail(
                 &a->err, OPI_E_INVALID, a->hello[i].id,
-                "rank %d was created with other options (widths, policy, steps, replicas, intervals, fence or "
+                "rank %d was created with other options (widths, policy, steps, replicas, intervals or "
                 "checkpoints) than rank %d",
                 (int)a->hello[i].id, (int)a->hello[0].id);
     return OPI_OK;

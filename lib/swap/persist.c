@@ -361,6 +361,15 @@ int opi__persist_load(opi_swap *s, opi__attempt *a)
         const offer *o = &all[i];
         opi_error err = {0};
         int32_t fine = 1, everyone = 0;
+        if (!s->established && (o->mark.grid.tp != a->grid.tp || o->mark.grid.pp != a->grid.pp)) {
+            /* Starting anew beside it would push a good checkpoint out: the user is to say what is meant. */
+            a->fatal = opi__fail(&a->err, OPI_E_INVALID, o->mark.step,
+                                 "checkpoint of step %lld in %s is of tensor-parallel width %d and pipeline width %d, here "
+                                 "they are %d and %d: use another folder or those widths",
+                                 (long long)o->mark.step, s->persist->dir[o->dir], (int)o->mark.grid.tp,
+                                 (int)o->mark.grid.pp, (int)a->grid.tp, (int)a->grid.pp);
+            return 1;
+        }
         if (o->mark.grid.tp != a->grid.tp || o->mark.grid.pp != a->grid.pp) {
             opi__fail(&err, OPI_E_INVALID, -1,
                       "it is of tensor-parallel width %d and pipeline width %d, here they are %d "

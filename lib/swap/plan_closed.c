@@ -202,11 +202,8 @@ int32_t opi__plan_close(opi_ctx *ctx, const opi__plan_setup *s, opi_plan_closed 
     c.young_s = sqrt(2 * o->checkpoint_stall_s / rate);
     c.daly_s = opi__daly_interval(o->checkpoint_stall_s, c.job_mtbf_s);
     c.restart_goodput = opi__daly_goodput(s->saved_interval, o->checkpoint_stall_s, o->restart_s, rate);
-    /* Time for a second of work: the renewal argument, what a snapshot's delay loses more, spares that die, falling
-     * back. */
-    double idle = fmax(0, opi__plan_rate(s, s->nodes + o->spares) - rate);
+    /* Time for a second of work: the renewal argument, what a snapshot's delay loses more, falling back. */
     double cost = 1 / opi__daly_goodput(segment, 0, s->recover, rate) + rate * s->latency +
-                  idle * (s->recover_empty + segment / 2 + s->latency) +
                   lost * (o->restart_s + o->checkpoint_interval_s / 2 + o->checkpoint_s);
     c.swap_goodput = o->step_s / s->step / cost;
     /* Down for R, then up for 1 / lambda on average: the share of time down needs no more than the means. */

@@ -170,11 +170,9 @@ static void derive(opi__plan_setup *s)
     double beside = o->snapshot_interval * o->step_s * (1 + o->overhead);
     s->step = o->step_s * (1 + o->overhead) + fmax(0, busy - beside) / o->snapshot_interval;
     s->latency = busy;
-    s->recover_empty = 0;
+    s->recover = o->phase_s[OPI_PLAN_RESTORED] > 0 ? 0 : o->state_gb / o->network_gbs;
     for (int i = 0; i < OPI_PLAN_PHASES; i++)
-        s->recover_empty += i == OPI_PLAN_RESTORED ? 0 : o->phase_s[i];
-    double restored = o->phase_s[OPI_PLAN_RESTORED];
-    s->recover = s->recover_empty + (restored > 0 ? restored : o->state_gb / o->network_gbs);
+        s->recover += o->phase_s[i];
 }
 
 int32_t opi__plan_setup_make(const opi_plan_options *options, opi__plan_setup *out, opi_error *err)

@@ -179,9 +179,9 @@ static int32_t on_failure(replay *r, const opi__arrival *a, opi_error *err)
             restart(r);
         return OPI_OK;
     }
-    if (!working && (!r->swap || !was_running)) {
-        if (was_running)
-            plan_widening(r); /* a spare of the run that restarts: the job does not notice */
+    if (!working) { /* a spare: the job does not notice */
+        if (was_running && !r->swap)
+            plan_widening(r);
         return OPI_OK;
     }
     if (was_running)
@@ -190,14 +190,11 @@ static int32_t on_failure(replay *r, const opi__arrival *a, opi_error *err)
         go_back(r, r->saved);
         r->ready = r->now;
         restart(r);
-    } else if (working && opi__world_copies_lost(&r->w)) {
+    } else if (opi__world_copies_lost(&r->w)) {
         fall_back(r);
     } else {
         go_back(r, fmin(r->progress, r->snapshot));
-        if (working)
-            swap(r);
-        else /* the world communicator has the spares in it, so their loss is a recovery too, without a swap */
-            recover(r, r->s->recover_empty);
+        swap(r);
     }
     return OPI_OK;
 }

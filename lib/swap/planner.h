@@ -25,7 +25,6 @@ typedef struct opi__plan_setup {
     double step;            /* a step of the hot-swap run at full width, snapshots included */
     double latency;         /* from the end of a step until its snapshot counts */
     double recover;         /* a swap */
-    double recover_empty;   /* the same when only spares died: nothing is restored */
     double saved_interval;  /* work between checkpoints of the run that restarts */
 } opi__plan_setup;
 int32_t opi__plan_setup_make(const opi_plan_options *options, opi__plan_setup *out, opi_error *err);

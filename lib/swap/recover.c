@@ -143,7 +143,7 @@ static int bring_back(opi_swap *s, opi__attempt *a, int32_t *callback)
     /* The first meeting, or copies of a slot are lost. */
     if (!opi__persist_load(s, a))
         return 0;
-    return a->from == OPI__FROM_FILES ? 1 : from_nothing(s, a, callback);
+    return a->from == OPI__FROM_FILES || a->fatal ? 1 : from_nothing(s, a, callback);
 }
 
 /* 1 = all phases done on this rank. */

@@ -135,7 +135,7 @@ struct opi_swap {
     /* failures: control.c */
     int32_t fault;        /* 1: recovery is needed */
     int32_t recover_epoch, done_epoch; /* last epoch somebody recovers from, and says to be done in */
-    double fault_time, good_time;
+    double fault_time, good_time, looked;
     MPI_Request control_request;
     opi__wire control_in;
     opi__wire control_out[64];

@@ -238,7 +238,8 @@ int32_t opi_swap_idle(opi_swap *swap, int32_t (*done)(void *user), void *user)
         return 0;
     while (!done(user)) {
         int busy = swap->current != NULL;
-        opi_swap_progress(swap);
+        if (opi_swap_progress(swap))
+            return 1;
         /* While traffic moves the next look comes soon; otherwise the core is left alone. */
         pause = busy ? 20e-6 : pause < 500e-6 ? pause * 2 : pause;
         opi__pause(pause);

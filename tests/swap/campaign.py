@@ -14,6 +14,7 @@ import collections
 import os
 import random
 import shutil
+import signal
 import statistics
 import sys
 import tempfile
@@ -233,6 +234,7 @@ class Campaign:
             if not problem and early:
                 problem = self.restart(plan, folder, done, verbose)
             if problem and not verbose:
+                problem += "\n    mpirun said: %s" % done.output[-1500:] if done.output.strip() else ""
                 problem += "\n    the last lines of the log:\n" + "\n".join(
                     "    " + str(line)[:260] for line in done.log if line["kind"] not in ("counters", "start"))[-6000:]
             return problem, recoveries, times, early
@@ -335,4 +337,5 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that ranks and folders go too
     sys.exit(main())

@@ -53,9 +53,9 @@ static void kill_all(const inject *e, const char *where)
         pid_t pid = v == worker.rank ? getpid() : pids && v >= 0 && v < MAX_PIDS ? pids[v] : 0;
         if (pid <= 0)
             continue;
-        int sign = e->what == DO_FREEZE ? SIGSTOP : SIGKILL;
+        int sign = e->what == DO_FREEZE ? SIGSTOP : e->what == DO_THAW ? SIGCONT : SIGKILL;
         worker_log("\"kind\":\"%s\",\"rank\":%d,\"point\":\"%s\",\"occurrence\":%d",
-                   sign == SIGKILL ? "kill" : "freeze", v, where, e->occurrence);
+                   sign == SIGKILL ? "kill" : sign == SIGSTOP ? "freeze" : "thaw", v, where, e->occurrence);
         if (sign == SIGKILL && pids && v >= 0 && v < MAX_PIDS)
             pids[v] = 0;
         kill(pid, sign);

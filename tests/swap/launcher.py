@@ -74,6 +74,8 @@ def check_flags(t, folder):
         t.check("always: " + word, word in sm and word in tcp and word in hosts, sm + tcp + hosts)
     t.check("shared memory is the default", "--mca btl self,sm " in sm and "mpi_ft_detector" not in sm, sm)
     t.check("TCP on the loopback", "--mca btl self,tcp --mca btl_tcp_if_include lo " in tcp, tcp)
+    t.check("TCP connections are made at the start, of few ranks", "--mca mpi_preconnect_mpi 1 " in tcp and
+            "preconnect" not in flags("-n", "257", "--transport", "tcp") + sm, tcp)
     t.check("heartbeats", "mpi_ft_detector 1 " in tcp and "detector_period 0.3000 " in tcp and
             "detector_timeout 1 " in tcp, tcp)
     t.check("across hosts", "--host 'a,b:2' --mca coll ^han,cuda" in hosts and "btl self,tcp " in hosts and

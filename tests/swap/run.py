@@ -204,6 +204,16 @@ def hung_rank(t):
 
 
 @test
+def declared_dead_and_back(t):
+    """Stopped, replaced, and woken while the others go on: it must not disturb them."""
+    done = t.run(6, "--steps 60 --pace-us 50000 --freeze begin:5:1 --thaw @2500000:0>1", launcher=("--heartbeat", "1"))
+    t.same(done, more="--steps 60")
+    t.losses(done, "process-lost")
+    t.recoveries(done, 1)
+    t.need(done.kind("thaw") and 1 not in {e["by"] for e in done.kind("end")}, "rank 1 was not woken, or ended as if alive")
+
+
+@test
 def left_by_exit(t):
     done = t.run(6, "--exit begin:5:1", launcher=("--heartbeat", "1"))
     t.same(done)
@@ -427,7 +437,7 @@ def header_in_cxx(t):
 def events_and_counters(t):
     done = t.run(6, "--kill begin:5:1 --kill begin:9:2 --pace-us 1000")
     for line in done.kind("counters"):
-        t.need(line.get("recoveries", 0) == line.get("recovered", 0), "counters do not fit: %s" % line)
+        t.need(line["recoveries"] == line["events"].get("recovered", 0) == 2, "counters do not fit: %s" % line)
     for line in done.kind("recovered"):
         t.need(set(line["phases_s"]) == {"detected", "revoked", "agreed", "classified", "assigned", "rebuilt", "restored",
                                          "resumed"}, "phases: %s" % line)

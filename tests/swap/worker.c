@@ -301,7 +301,7 @@ static int number_option(options *o, const char *name, const char *value)
 static int parse(options *o, int argc, char **argv)
 {
     static const char *const events[] = {"", "kill", "freeze", "corrupt-own", "corrupt-held", "fault", "revoke", "fail",
-                                         "exit", "fence"};
+                                         "exit", "fence", "thaw"};
     *o = (options){.dp = 2, .tp = 2, .pp = 1, .replicas = 1, .interval = 1, .steps = 20, .size = 1500, .micro = 12,
                    .slow_rank = -1, .seed = 1};
     for (int i = 1; i + 1 < argc; i += 2) {

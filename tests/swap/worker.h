@@ -12,7 +12,7 @@
 #define MAX_PIDS 256
 
 /* What is done to a rank: when it passes a point for the so-manieth time, or some microseconds after the start. */
-enum { DO_KILL = 1, DO_FREEZE, DO_CORRUPT_OWN, DO_CORRUPT_HELD, DO_FAULT, DO_REVOKE, DO_FAIL, DO_EXIT, DO_FENCE };
+enum { DO_KILL = 1, DO_FREEZE, DO_CORRUPT_OWN, DO_CORRUPT_HELD, DO_FAULT, DO_REVOKE, DO_FAIL, DO_EXIT, DO_FENCE, DO_THAW };
 typedef struct inject {
     int what, occurrence, seen, rank;
     long usec; /* >= 0: a timer instead of a point */
