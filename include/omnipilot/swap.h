@@ -107,6 +107,9 @@ typedef struct opi_swap_callbacks {
     int32_t (*copy)(void *user, int32_t direction, const char *name, void *program, void *host, uint64_t bytes);
     /** Each event, on the caller's thread. */
     void (*event)(void *user, const opi_swap_event *event);
+    /** State that is being restored has another size than is registered here, because sizes changed between steps: make
+     * room for `bytes` and set *data. NULL: then sizes must be those of the step that is restored. */
+    int32_t (*resize)(void *user, const char *name, uint64_t bytes, void **data);
 } opi_swap_callbacks;
 
 typedef struct opi_swap_options {

@@ -244,28 +244,49 @@ static int32_t copy_in(const opi__blob_source *r, const opi__state *s, void *to,
                      s->name);
 }
 
+/* Room for what was saved. */
+static int32_t fit_size(const opi__blob_source *r, opi__state *s, const entry *e, uint64_t size, opi_error *err)
+{
+    void *data = s->data;
+    if (size == s->size && e->total == s->total && e->element == s->element)
+        return OPI_OK;
+    if (!r->resize)
+        return opi__fail(err, OPI_E_FORMAT, -1,
+                         "state \"%s\" has %llu bytes here and %llu bytes as saved, and there is no resize callback",
+                         s->name, (unsigned long long)s->size, (unsigned long long)size);
+    int32_t rc = r->resize(r->user, s->name, size, &data);
+    if (rc || (size && !data))
+        return opi__fail(err, OPI_E_INVALID, -1, "callback resize returned %d for %llu bytes of state \"%s\"", (int)rc,
+                         (unsigned long long)size, s->name);
+    s->data = data;
+    s->size = size;
+    s->total = e->total;
+    s->element = e->element;
+    return OPI_OK;
+}
+
 /* From one block, whole. */
-static int32_t restore_whole(const opi__blob_source *r, const opi__state *s, opi_error *err)
+static int32_t restore_whole(const opi__blob_source *r, opi__state *s, opi_error *err)
 {
     const void *blob = r->blob[r->home];
     const entry *e = find(blob, s->name);
     if (!e || e->kind != s->kind)
         return opi__fail(err, OPI_E_FORMAT, -1, "the saved state has no \"%s\" of this kind", s->name);
-    if (e->size != s->size)
-        return opi__fail(err, OPI_E_FORMAT, -1, "state \"%s\" has %llu bytes here and %llu bytes as saved", s->name,
-                         (unsigned long long)s->size, (unsigned long long)e->size);
-    return copy_in(r, s, s->data, (const char *)blob + e->offset, e->size, err);
+    int32_t rc = fit_size(r, s, e, e->size, err);
+    return rc ? rc : copy_in(r, s, s->data, (const char *)blob + e->offset, e->size, err);
 }
 
 /* From the blocks of several rows: each holds its own range of the whole. */
-static int32_t restore_pieces(const opi__blob_source *r, const opi__state *s, opi_error *err)
+static int32_t restore_pieces(const opi__blob_source *r, opi__state *s, opi_error *err)
 {
     uint64_t begin, end;
-    opi__range(s->total, r->dp, r->row, &begin, &end);
-    if ((end - begin) * s->element != s->size)
-        return opi__fail(err, OPI_E_FORMAT, -1, "state \"%s\" has %llu bytes, its range of %llu elements needs %llu",
-                         s->name, (unsigned long long)s->size, (unsigned long long)(end - begin),
-                         (unsigned long long)((end - begin) * s->element));
+    const entry *saved = find(r->blob[r->home], s->name);
+    if (!saved || saved->kind != s->kind || !saved->total)
+        return opi__fail(err, OPI_E_FORMAT, -1, "the saved state has no \"%s\" that can be divided anew", s->name);
+    opi__range(saved->total, r->dp, r->row, &begin, &end);
+    int32_t fits = fit_size(r, s, saved, (end - begin) * saved->element, err);
+    if (fits)
+        return fits;
     for (int32_t d = 0; d < r->from_dp; d++) {
         uint64_t from, to;
         opi__range(s->total, r->from_dp, d, &from, &to);
@@ -285,10 +306,10 @@ static int32_t restore_pieces(const opi__blob_source *r, const opi__state *s, op
     return OPI_OK;
 }
 
-int32_t opi__blob_restore(const opi__blob_source *r, const opi__state *state, size_t n, opi_error *err)
+int32_t opi__blob_restore(const opi__blob_source *r, opi__state *state, size_t n, opi_error *err)
 {
     for (size_t i = 0; i < n; i++) {
-        const opi__state *s = &state[i];
+        opi__state *s = &state[i];
         if (opi__blob_part(s->kind, r->from_dp) != r->part)
             continue;
         if (r->only_small && s->kind != OPI_SWAP_SMALL)

@@ -30,6 +30,8 @@ typedef struct opi__blob_id {
 typedef int32_t (*opi__copy_fn)(void *user, int32_t direction, const char *name, void *program, void *host,
                                 uint64_t bytes);
 
+typedef int32_t (*opi__resize_fn)(void *user, const char *name, uint64_t bytes, void **data);
+
 /* Which part a kind goes into; -1 = none (DERIVED). */
 int32_t opi__blob_part(int32_t kind, int32_t dp);
 /* Bytes of the block for these states. */
@@ -56,9 +58,10 @@ typedef struct opi__blob_source {
     int32_t dp, row; /* of the slot now */
     int32_t part, only_small;
     opi__copy_fn copy;
+    opi__resize_fn resize; /* NULL: other sizes than the saved ones are an error; else state[] is brought up to date */
     void *user;
 } opi__blob_source;
-int32_t opi__blob_restore(const opi__blob_source *r, const opi__state *state, size_t n, opi_error *err);
+int32_t opi__blob_restore(const opi__blob_source *r, opi__state *state, size_t n, opi_error *err);
 /* Rows [*first, *last] of a grid with from_dp rows whose blocks a slot of row `row` of `dp` needs. 0 = the widths differ
  * and some sharded state is opaque: impossible. */
 int opi__blob_rows(const opi__state *state, size_t n, int32_t from_dp, int32_t dp, int32_t row, int32_t *first,

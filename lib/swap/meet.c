@@ -4,6 +4,8 @@
 #include "base/status.h"
 #include <string.h>
 
+#define STUCK 20 /* a fault that recovery does not mend */
+
 uint64_t opi__states_print(const opi__state *state, size_t n)
 {
     uint64_t h = 0; /* a sum: the order of registration may differ */
@@ -25,7 +27,8 @@ static uint64_t options_print(const opi_swap *s)
                    o->replicas,
                    o->interval,
                    o->checkpoint_interval,
-                   o->checkpoint_dir != NULL, o->checkpoint_fallback_dir != NULL};
+                   o->checkpoint_dir != NULL,
+                   o->checkpoint_fallback_dir != NULL};
     return opi__fnv1a64(OPI__FNV_START, v, sizeof v);
 }
 
@@ -46,6 +49,7 @@ static void say_hello(opi_swap *s, opi__hello *h)
     h->established = s->established;
     h->committed = s->committed;
     h->dirty = s->dirty;
+    h->stuck = s->stuck;
     h->dp = s->grid.dp;
     h->options = options_print(s);
     h->kinds = opi__states_print(s->state, s->states);
@@ -148,11 +152,10 @@ static int32_t check_options(opi__attempt *a)
 {
     for (int32_t i = 1; i < a->members; i++)
         if (a->hello[i].options != a->hello[0].options)
-            return opi__fail(
-                &a->err, OPI_E_INVALID, a->hello[i].id,
-                "rank %d was created with other options (widths, policy, steps, replicas, intervals or "
-                "checkpoints) than rank %d",
-                (int)a->hello[i].id, (int)a->hello[0].id);
+            return opi__fail(&a->err, OPI_E_INVALID, a->hello[i].id,
+                             "rank %d was created with other options (widths, policy, steps, replicas, intervals or "
+                             "checkpoints) than rank %d",
+                             (int)a->hello[i].id, (int)a->hello[0].id);
     return OPI_OK;
 }
 
@@ -217,12 +220,21 @@ int32_t opi__meet_assign(opi_swap *s, opi__attempt *a)
         up[a->member[i]] = 1;
     classify(s, a, up, shy);
     a->furthest = OPI__NO_STEP;
+    int32_t all_old = 1;
     for (int32_t i = 0; i < a->members; i++) {
         who[i].slot = a->hello[i].slot;
         who[i].domain = s->process[a->member[i]].domain;
         if (a->hello[i].committed > a->furthest)
             a->furthest = a->hello[i].committed;
+        all_old &= a->hello[i].established; /* newcomers do not know who died */
+        if (a->hello[i].stuck > a->stuck)
+            a->stuck = a->hello[i].stuck;
     }
+    if (!a->dead && a->stuck >= STUCK && all_old)
+        return opi__fail(
+            &a->err, OPI_E_INVALID, -1,
+            "%d recoveries in a row without a death and without a step between: the fault does not go away",
+            (int)a->stuck);
     a->unfilled = opi__assign(&a->old, n, who, shy, a->owner);
     if (a->unfilled && s->options.policy == OPI_SWAP_STOP)
         a->stop = 1;
@@ -320,7 +332,11 @@ int opi__meet_states(opi_swap *s, opi__attempt *a)
     }
     if (!opi__engine_gather(a->now, mine, all, (int)sizeof mine))
         return 0;
-    int32_t slots = opi__grid_slots(&a->grid), row = opi__grid_row(&a->grid), same = 1;
+    int32_t slots = opi__grid_slots(&a->grid), row = opi__grid_row(&a->grid), same = 1, first = 1;
+    for (int32_t i = 0; i < a->members; i++)
+        first &= !a->hello[i].established; /* later a spare may still have the sizes of the beginning */
+    for (int32_t i = 0; i < a->members && !first; i++)
+        all[i][1] = 0;
     for (int32_t i = 1; i < slots; i++)
         same &= all[a->owner[i]][0] == all[a->owner[0]][0] && all[a->owner[i]][1] == all[a->owner[i % row]][1];
     if (same)
@@ -342,9 +358,9 @@ int opi__meet_states(opi_swap *s, opi__attempt *a)
     for (int32_t i = 1; i < slots && !a->fatal; i++) {
         int32_t x = a->owner[i % row == 0 ? 0 : i % row], y = a->owner[i];
         const brief *tx = table + (size_t)x * OPI__STATES, *ty = table + (size_t)y * OPI__STATES;
-        a->fatal = compare(a, tx, a->hello[x].id, ty, a->hello[y].id, x != y && i >= row);
+        a->fatal = compare(a, tx, a->hello[x].id, ty, a->hello[y].id, first && x != y && i >= row);
         if (!a->fatal)
-            a->fatal = compare(a, ty, a->hello[y].id, tx, a->hello[x].id, x != y && i >= row);
+            a->fatal = compare(a, ty, a->hello[y].id, tx, a->hello[x].id, first && x != y && i >= row);
     }
     for (int32_t i = 1; i < row && !a->fatal; i++) { /* within the first row: names and kinds */
         const brief *tx = table + (size_t)a->owner[0] * OPI__STATES, *ty = table + (size_t)a->owner[i] * OPI__STATES;

@@ -10,7 +10,7 @@
 typedef struct opi__hello {
     int64_t committed;
     uint64_t options, kinds; /* fingerprints: of the options, of the registered names and kinds (0 = none yet) */
-    int32_t id, slot, epoch, dirty, established, opaque, dp, copies;
+    int32_t id, slot, epoch, dirty, established, opaque, dp, copies, stuck, reserved;
     opi__copy copy[OPI__COPIES];
 } opi__hello;
 
@@ -29,7 +29,7 @@ typedef struct opi__attempt {
     int32_t *from_row;    /* [grid.dp] row of `old` that each row was */
     int32_t slot;         /* mine, -1 = spare */
     int32_t kind;         /* OPI_SWAP_PROCESS_LOST …, 0 = the first meeting */
-    int32_t dead, unfilled, stop;
+    int32_t dead, unfilled, stop, stuck;
     int64_t furthest;     /* last step any rank committed */
     int64_t step;         /* the step to go back to */
     int32_t from, from_dp;

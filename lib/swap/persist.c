@@ -319,9 +319,16 @@ static int32_t read_slot(opi_swap *s, const opi__attempt *a, const offer *o, opi
     for (int32_t r = 0; r < from && !rc; r++)
         if ((r >= first && r <= last) || r == home)
             rc = read_block(s, o, r * row + a->slot % row, 0, &block[r], err);
-    opi__blob_source source = {
-        (const void *const *)block, from, home, a->grid.dp, d, OPI__UNIQUE, 0, s->options.callbacks.copy,
-        s->options.callbacks.user};
+    opi__blob_source source = {(const void *const *)block,
+                               from,
+                               home,
+                               a->grid.dp,
+                               d,
+                               OPI__UNIQUE,
+                               0,
+                               s->options.callbacks.copy,
+                               s->options.callbacks.resize,
+                               s->options.callbacks.user};
     if (!rc)
         rc = opi__blob_restore(&source, s->state, s->states, err);
     if (!rc && o->mark.common_row >= 0) {
@@ -363,11 +370,12 @@ int opi__persist_load(opi_swap *s, opi__attempt *a)
         int32_t fine = 1, everyone = 0;
         if (!s->established && (o->mark.grid.tp != a->grid.tp || o->mark.grid.pp != a->grid.pp)) {
             /* Starting anew beside it would push a good checkpoint out: the user is to say what is meant. */
-            a->fatal = opi__fail(&a->err, OPI_E_INVALID, o->mark.step,
-                                 "checkpoint of step %lld in %s is of tensor-parallel width %d and pipeline width %d, here "
-                                 "they are %d and %d: use another folder or those widths",
-                                 (long long)o->mark.step, s->persist->dir[o->dir], (int)o->mark.grid.tp,
-                                 (int)o->mark.grid.pp, (int)a->grid.tp, (int)a->grid.pp);
+            a->fatal =
+                opi__fail(&a->err, OPI_E_INVALID, o->mark.step,
+                          "checkpoint of step %lld in %s is of tensor-parallel width %d and pipeline width %d, here "
+                          "they are %d and %d: use another folder or those widths",
+                          (long long)o->mark.step, s->persist->dir[o->dir], (int)o->mark.grid.tp, (int)o->mark.grid.pp,
+                          (int)a->grid.tp, (int)a->grid.pp);
             return 1;
         }
         if (o->mark.grid.tp != a->grid.tp || o->mark.grid.pp != a->grid.pp) {

@@ -376,6 +376,7 @@ static void adopt(opi_swap *s, opi__attempt *a, double begin)
     s->files = a->files;
     s->grid = a->grid;
     s->view = view;
+    s->stuck = a->dead || !a->kind ? 0 : a->stuck + 1;
     s->next = a->step + 1;
     s->fault = s->in_step = 0;
     s->carried_kind = s->carried_dead = 0;
@@ -459,10 +460,9 @@ int32_t opi__recover(opi_swap *s, opi_error *err)
             callback_failures = last_members == a.members ? callback_failures + 1 : 1;
         last_members = a.members;
         if (sure && (!(flags & NOT_FATAL) || callback_failures >= 2)) {
-            rc = a.err.code
-                     ? opi__fail(err, a.err.code, a.err.index, "%s", a.err.message)
-                     : opi__fail(err, flags & NOT_LOST ? OPI_E_INVALID : OPI_E_LOST, -1,
-                                 "recovery failed on another rank, which has the reason");
+            rc = a.err.code ? opi__fail(err, a.err.code, a.err.index, "%s", a.err.message)
+                            : opi__fail(err, flags & NOT_LOST ? OPI_E_INVALID : OPI_E_LOST, -1,
+                                        "recovery failed on another rank, which has the reason");
             opi__arena_free(&a.arena);
             return rc;
         }

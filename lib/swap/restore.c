@@ -437,6 +437,7 @@ static int32_t apply(opi_swap *s, opi__attempt *a, plan *p)
                               part,
                               only_small,
                               s->options.callbacks.copy,
+                              s->options.callbacks.resize,
                               s->options.callbacks.user};
         int32_t rc = opi__blob_restore(&r, s->state, s->states, &a->err);
         if (rc)

@@ -129,6 +129,7 @@ struct opi_swap {
     int64_t committed; /* last completed step that the live state shows (when not dirty) */
     int64_t next;      /* step to compute */
     int32_t dirty, in_step;
+    int32_t stuck; /* recoveries in a row without a death and without a step between */
     int32_t recovering; /* inside opi__recover, where callbacks may register */
     int32_t broken;     /* an error ended this runtime */
     int32_t fenced, file_asked, finish_flag;
@@ -172,6 +173,7 @@ int32_t opi__snapshot_memory(const opi_swap *s, opi_error *err);         /* do t
 void opi__snapshot_due(opi_swap *s, int64_t step, int32_t file);
 int32_t opi__snapshot_progress(opi_swap *s);  /* sets s->fault on a failure */
 int32_t opi__snapshot_settle(opi_swap *s);    /* waits until nothing is being copied out of the live state */
+void opi__snapshot_finish(opi_swap *s);       /* waits until none is under way */
 void opi__snapshot_halt(opi_swap *s);         /* ends all traffic; the comms are revoked */
 int32_t opi__snapshot_resume(opi_swap *s, opi__snap *snap, const int32_t *skip_out, const int32_t *skip_in);
 opi__snap *opi__snapshot_of(opi_swap *s, int64_t step, int32_t dp, int32_t slot);

@@ -385,22 +385,43 @@ int32_t opi__snapshot_progress(opi_swap *s)
     return 1;
 }
 
-int32_t opi__snapshot_settle(opi_swap *s)
+static int copying(opi_swap *s)
+{
+    return s->pending != OPI__NO_STEP || opi__worker_busy(&s->copier);
+}
+
+static int under_way(opi_swap *s)
+{
+    return s->current != NULL;
+}
+
+/* Counted, because it is time that the program loses. */
+static void wait_while(opi_swap *s, int (*busy)(opi_swap *s))
 {
     double start = 0;
-    while (!s->fault && (s->pending != OPI__NO_STEP || opi__worker_busy(&s->copier))) {
+    while (!s->fault && busy(s)) {
         if (!start)
             start = opi__now();
         opi__snapshot_progress(s);
         opi__control_poll(s);
-        if (s->pending != OPI__NO_STEP || opi__worker_busy(&s->copier))
+        if (busy(s))
             opi__pause(20e-6);
     }
     if (start) {
         s->journal.counters.waits++;
         s->journal.counters.wait_s += opi__now() - start;
     }
+}
+
+int32_t opi__snapshot_settle(opi_swap *s)
+{
+    wait_while(s, copying);
     return s->fault;
+}
+
+void opi__snapshot_finish(opi_swap *s)
+{
+    wait_while(s, under_way);
 }
 
 void opi__snapshot_halt(opi_swap *s)

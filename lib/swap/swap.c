@@ -273,9 +273,14 @@ int32_t opi_swap_commit(opi_swap *swap, int32_t fault, double busy_s, opi_error 
         opi__fault(s);
         return OPI_OK;
     }
-    /* A program that changed nothing it had to announce may skip opi_swap_update; the copy must still be over. */
+    /* A program that changed nothing it had to announce may skip opi_swap_update; the copy must still be over. And a step
+     * counts only when the snapshot before it is complete everywhere: so at most one is ever computed again. */
     opi__snapshot_settle(s);
+    opi__snapshot_finish(s);
+    if (s->fault)
+        return OPI_OK;
     s->committed = s->next++;
+    s->stuck = 0;
     s->dirty = 0;
     s->busy = busy_s;
     OPI__POINT("commit");

@@ -73,7 +73,7 @@ class Case:
         self.need(have == want, "final state differs: slots %s of %s are right" % (
             sorted(k for k in have if want.get(k) == have[k]), sorted(want)))
 
-    def recoveries(self, done, number, redone=2):
+    def recoveries(self, done, number, redone=1):
         """Redone: the step whose snapshot was still on its way, and one that only some ranks had completed."""
         ends = done.kind("end")
         self.need(ends and max(e["recoveries"] for e in ends) == number, "recoveries: %s, not %d" % (
