@@ -105,7 +105,8 @@ static void distances(const opi__points *a, const opi__points *b, const double *
 
 /* The product of soft factors for each combination of soft keys that are the same: the soft keys are neighbors. */
 #define SOFT_FIRST OPI__K_ENGINE_VERSION
-_Static_assert(OPI__K_LOAD_ENGINE == SOFT_FIRST + 1 && OPI__K_PRECISION == SOFT_FIRST + 2 && OPI__K_GPU == SOFT_FIRST + 3,
+_Static_assert(OPI__K_LOAD_ENGINE == SOFT_FIRST + 1 && OPI__K_PRECISION == SOFT_FIRST + 2 &&
+                   OPI__K_GPU == SOFT_FIRST + 3,
                "the soft keys are four bits in a row of a mask");
 static void soft_table(const double *logit, double *product)
 {
@@ -327,8 +328,8 @@ static void level_gradient(const opi__kernel *k, int s, size_t n, const uint16_t
     }
 }
 
-static void plain_gradient(const opi__kernel *k, const opi__points *p, const uint16_t *mask, const double *g, double *gx,
-                           opi__kernel *out)
+static void plain_gradient(const opi__kernel *k, const opi__points *p, const uint16_t *mask, const double *g,
+                           double *gx, opi__kernel *out)
 {
     size_t n = p->n;
     double by_key[OPI__OFFSETS] = {0}, all = 0;

@@ -14,8 +14,8 @@ size_t opi__krige_learn_work(const opi__krige_options *o, size_t n)
            (n + 1) / 2;
 }
 
-static void draw(opi__rng *r, const opi__points *p, const double *y, size_t m, uint32_t *order, double *x, uint32_t *key,
-                 double *ym)
+static void draw(opi__rng *r, const opi__points *p, const double *y, size_t m, uint32_t *order, double *x,
+                 uint32_t *key, double *ym)
 {
     for (size_t i = 0; i < p->n; i++)
         order[i] = (uint32_t)i;

@@ -121,8 +121,8 @@ static int32_t adapt_all(opi_model *m, const opi_table *table, size_t *rows, opi
     }
     if (any)
         return OPI_OK;
-    return opi__fail(err, OPI_E_NODATA, -1, "none of the table's %zu rows has a figure of a target this model has learned",
-                     table->n);
+    return opi__fail(err, OPI_E_NODATA, -1,
+                     "none of the table's %zu rows has a figure of a target this model has learned", table->n);
 }
 
 int32_t opi_model_adapt(const opi_model *base, const opi_table *table, opi_model **out, opi_error *err)
@@ -134,8 +134,8 @@ int32_t opi_model_adapt(const opi_model *base, const opi_table *table, opi_model
     if (!base || !table || !out)
         return opi__fail(err, OPI_E_INVALID, -1, "base, table or out is NULL");
     if (!base->learner->adapt)
-        return opi__fail(err, OPI_E_UNSUPPORTED, -1, "a model of learner \"%s\" cannot be adapted, one of \"krige\" can",
-                         base->learner->name);
+        return opi__fail(err, OPI_E_UNSUPPORTED, -1,
+                         "a model of learner \"%s\" cannot be adapted, one of \"krige\" can", base->learner->name);
     int32_t status = opi_model_save_memory(base, &bytes, err);
     if (status)
         return status;

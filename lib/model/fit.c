@@ -75,7 +75,8 @@ static uint64_t fold_of(const fitting *f, const job *j, size_t i)
         return opi__cell_fold(f->d->cell[i], f->s->seed, f->work[j->target].n);
     if (j->kind == COARSE)
         return opi__mix64(f->d->cell[i] ^ opi__mix64(f->s->seed + 3)) % OPI__COARSE_FOLDS;
-    return opi__mix64(opi__mix64(opi__held_key(f->d, j->kind - 1, i)) + f->s->seed + (uint64_t)j->kind) % COMBINATION_FOLDS;
+    return opi__mix64(opi__mix64(opi__held_key(f->d, j->kind - 1, i)) + f->s->seed + (uint64_t)j->kind) %
+           COMBINATION_FOLDS;
 }
 
 /* Rows outside the fold into `keep`; returns how many. */
@@ -101,7 +102,8 @@ static void mark_seen(const fitting *f, const job *j, const uint32_t *keep, size
     memset(flags, 0, stride * OPI__SEEN_KINDS);
     for (size_t i = 0; i < n; i++)
         for (int k = 0; k < OPI__SEEN_KINDS; k++)
-            flags[(size_t)k * stride + (size_t)f->d->code[keep[i] * OPI__CATEGORIES + (size_t)axis_required(j->kind - 1, k)]] = 1;
+            flags[(size_t)k * stride +
+                  (size_t)f->d->code[keep[i] * OPI__CATEGORIES + (size_t)axis_required(j->kind - 1, k)]] = 1;
 }
 
 static size_t widest(const opi__dataset *d)
@@ -432,7 +434,8 @@ int32_t opi__fit_rows(opi_ctx *ctx, const opi__dataset *d, const uint32_t *row, 
     else
         opi__free(ctx, m);
     if (status == OPI_E_UNKNOWN)
-        return opi__fail(err, status, -1, "learner \"%s\": there is no such learner; this library has \"krige\" and \"boost\"",
+        return opi__fail(err, status, -1,
+                         "learner \"%s\": there is no such learner; this library has \"krige\" and \"boost\"",
                          s->learner);
     if (status == OPI_E_CANCELED)
         return opi__fail(err, status, -1, "fitting was canceled");

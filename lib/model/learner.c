@@ -149,7 +149,7 @@ static void boost_release(opi_ctx *ctx, void *state)
 }
 
 static const opi__learner boosting = {"boost", 0, boost_fit, boost_predict, NULL, NULL, boost_save, boost_load, boost_release};
-static const opi__learner *const learners[] = {&opi__learner_krige, &boosting};
+static const opi__learner *const learners[] = {&boosting, &opi__learner_krige};
 
 const opi__learner *opi__learner_find(const char *name)
 {

@@ -1,44 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kriging learner: hyperparameters by marginal likelihood, one factorization, and from its inverse the residual of
+/* The kriging learner (krige_fit.c fits it): hyperparameters by marginal likelihood, one factorization, and from its inverse the residual of
  * every row without its cell, its combination, its GPU, its family, its campaign. How wide such a residual is follows
  * from how near the nearest remaining rows are; a small forest learns that, because the exact variance would need the
  * whole inverse at hand. */
-#include "base/linalg.h"
 #include "base/mem.h"
 #include "base/rng.h"
 #include "base/status.h"
-#include "learn/krige.h"
-#include "model/learner.h"
+#include "model/kriged.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define LEARN_ROWS  700
-#define LEARN_STEPS 60
-#define LEARN_RATE  .08
-#define LEAST_SPREAD 1e-3
-#define MOST_SPREAD  10.
-
-#define DEGREES 5
-
-typedef struct kriged {
-    opi__krige k;
-    opi__forest spread; /* log of the standard deviation, from OPI__NEARS numbers */
-    uint32_t logs[2];   /* columns that are taken as logarithms, a bit each */
-    int32_t degree[DEGREES]; /* columns that make a configuration */
-    double *scale;      /* [OPI__DIMS * 3]: what stands for a missing number, mean, 1 / deviation; after logs */
-    int32_t borrowed;   /* 1: the arrays lie in a loaded block */
-    opi__krige_local here;
-    void *local[5];     /* the arrays of `here`, owned, whatever the others are */
-} kriged;
+#define MOST_SPREAD 10.
 
 /* ---- points ---- */
 
 /* Counts and sizes differ by factors. */
 static int is_log(int d)
 {
-    static const char *const name[] = {"GPUs",  "TP",       "PP",             "EP",         "DP",      "layers",           "hidden size",
-                                       "heads", "KV heads", "head dimension", "vocabulary", "experts", "experts per token", "memory"};
+    static const char *const name[] = {"GPUs",
+                                       "TP",
+                                       "PP",
+                                       "EP",
+                                       "DP",
+                                       "layers",
+                                       "hidden size",
+                                       "heads",
+                                       "KV heads",
+                                       "head dimension",
+                                       "vocabulary",
+                                       "experts",
+                                       "experts per token",
+                                       "memory"};
     for (size_t i = 0; i < sizeof name / sizeof *name; i++)
         if (!strcmp(name[i], opi__number_names[d]))
             return 1;
@@ -53,7 +46,7 @@ static uint32_t log_mask(int half)
     return mask;
 }
 
-static void scaled_point(const double *scale, const uint32_t *logs, const float *x, float *out)
+void opi__krige_point(const double *scale, const uint32_t *logs, const float *x, float *out)
 {
     for (int d = 0; d < OPI__DIMS; d++) {
         double v = (double)x[d];
@@ -79,18 +72,18 @@ static uint32_t one(int32_t code)
     return code < 0 ? OPI__NO_KEY : (uint32_t)code;
 }
 
-static void know_columns(kriged *k)
+void opi__krige_columns(opi__kriged *k)
 {
-    static const char *const degrees[DEGREES] = {"GPUs", "TP", "PP", "EP", "DP"};
+    static const char *const degrees[OPI__DEGREES] = {"GPUs", "TP", "PP", "EP", "DP"};
     k->logs[0] = log_mask(0);
     k->logs[1] = log_mask(1);
     for (int d = 0; d < OPI__DIMS; d++)
-        for (int i = 0; i < DEGREES; i++)
+        for (int i = 0; i < OPI__DEGREES; i++)
             if (!strcmp(degrees[i], opi__number_names[d]))
                 k->degree[i] = d;
 }
 
-static void keys_of(const kriged *k, const float *x, const int32_t *code, int32_t site, uint32_t *key)
+void opi__krige_keys(const opi__kriged *k, const float *x, const int32_t *code, int32_t site, uint32_t *key)
 {
     uint32_t llm = one(code[OPI__C_SHAPE]), gpu = one(code[OPI__C_GPU]), engine = one(code[OPI__C_ENGINE]);
     key[OPI__K_LLM] = llm;
@@ -102,7 +95,7 @@ static void keys_of(const kriged *k, const float *x, const int32_t *code, int32_
     key[OPI__K_LLM_GPU_ENGINE] = both(key[OPI__K_GPU_ENGINE], llm);
     uint32_t h = both(key[OPI__K_LLM_GPU_ENGINE], both(one(code[OPI__C_VERSION]), one(code[OPI__C_PRECISION])));
     h = both(h, both(one(code[OPI__C_LOAD]), one(code[OPI__C_MODEL])));
-    for (int i = 0; i < DEGREES; i++)
+    for (int i = 0; i < OPI__DEGREES; i++)
         h = both(h, isnan(x[k->degree[i]]) ? 0xffff : (uint32_t)x[k->degree[i]]);
     key[OPI__K_CONFIG] = h;
     key[OPI__K_SITE] = one(site);
@@ -110,217 +103,25 @@ static void keys_of(const kriged *k, const float *x, const int32_t *code, int32_
     key[OPI__K_SITE_LLM] = both(key[OPI__K_SITE], llm);
 }
 
-/* ---- fitting ---- */
-
-typedef struct training {
-    opi_ctx *ctx;
-    const opi__fit_job *job;
-    size_t n;
-    double *x, *y, *c, *work;
-    float *near[1 + OPI__HELD_KINDS];
-    uint32_t *block[1 + OPI__HELD_KINDS];
-    double *held[1 + OPI__HELD_KINDS], *variance[1 + OPI__HELD_KINDS];
-    kriged *out;
-} training;
-
-static int by_number(const void *a, const void *b)
+double opi__krige_site_variance(const opi__kernel *k)
 {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
+    double sum = 0;
+    for (int w = 0; w < OPI__SITES; w++)
+        sum += exp(k->site[w]);
+    return sum;
 }
 
-static int32_t scale_rows(training *t)
-{
-    const uint32_t *logs = t->out->logs;
-    double *column = opi__alloc(t->ctx, t->n, sizeof *column), *scale = t->out->scale;
-    if (!column)
-        return OPI_E_NOMEM;
-    for (int d = 0; d < OPI__DIMS; d++) {
-        size_t have = 0;
-        double sum = 0, square = 0;
-        for (size_t i = 0; i < t->n; i++) {
-            double v = (double)t->job->data->x[(size_t)t->job->row[i] * OPI__FEATURES + (size_t)d];
-            if (logs[d / 32] >> (d % 32) & 1 && v > 0)
-                v = log(v);
-            if (!isnan(v))
-                column[have++] = v;
-        }
-        qsort(column, have, sizeof *column, by_number);
-        scale[d * 3] = have ? column[have / 2] : 0;
-        for (size_t i = 0; i < have; i++)
-            sum += column[i];
-        sum += (double)(t->n - have) * scale[d * 3];
-        double mean = sum / (double)t->n;
-        for (size_t i = 0; i < have; i++)
-            square += (column[i] - mean) * (column[i] - mean);
-        square += (double)(t->n - have) * (scale[d * 3] - mean) * (scale[d * 3] - mean);
-        double deviation = sqrt(square / (double)t->n);
-        scale[d * 3 + 1] = mean;
-        scale[d * 3 + 2] = deviation > 1e-9 ? 1 / deviation : 0; /* a constant column says nothing */
-    }
-    opi__free(t->ctx, column);
-    float *x = (float *)(uintptr_t)t->out->k.x;
-    uint32_t *key = (uint32_t *)(uintptr_t)t->out->k.key;
-    double total = 0;
-    for (size_t i = 0; i < t->n; i++) {
-        size_t row = t->job->row[i];
-        scaled_point(scale, logs, &t->job->data->x[row * OPI__FEATURES], x + i * OPI__DIMS);
-        keys_of(t->out, &t->job->data->x[row * OPI__FEATURES], &t->job->data->code[row * OPI__CATEGORIES],
-                t->job->data->source[row], key + i * OPI__KEYS);
-        for (int d = 0; d < OPI__DIMS; d++)
-            t->x[i * OPI__DIMS + (size_t)d] = (double)x[i * OPI__DIMS + (size_t)d];
-        t->y[i] = t->job->data->y[t->job->target][row];
-        total += t->y[i];
-    }
-    t->out->k.mean = total / (double)t->n;
-    for (size_t i = 0; i < t->n; i++)
-        t->y[i] -= t->out->k.mean;
-    return OPI_OK;
-}
-
-/* Dense numbers of equal keys. */
-typedef struct keyed {
-    uint64_t key;
-    uint32_t at;
-} keyed;
-
-static int by_key(const void *a, const void *b)
-{
-    const keyed *x = a, *y = b;
-    return x->key != y->key ? (x->key > y->key) - (x->key < y->key) : (x->at > y->at) - (x->at < y->at);
-}
-
-static int32_t number_blocks(training *t)
-{
-    keyed *k = opi__alloc(t->ctx, t->n, sizeof *k);
-    if (!k)
-        return OPI_E_NOMEM;
-    for (int b = 0; b < 1 + OPI__HELD_KINDS; b++) {
-        for (size_t i = 0; i < t->n; i++)
-            k[i] = (keyed){b ? opi__held_key(t->job->data, b - 1, t->job->row[i]) : t->job->data->cell[t->job->row[i]],
-                           (uint32_t)i};
-        qsort(k, t->n, sizeof *k, by_key);
-        uint32_t number = 0;
-        for (size_t i = 0; i < t->n; i++) {
-            number += i && k[i].key != k[i - 1].key;
-            t->block[b][k[i].at] = number;
-        }
-    }
-    opi__free(t->ctx, k);
-    return OPI_OK;
-}
-
-static int32_t solve(training *t, opi_error *err)
-{
-    const opi__krige_options o = {LEARN_ROWS, LEARN_STEPS, LEARN_RATE, t->job->seed, t->job->stop, t->job->user};
-    opi__kernel *k = &t->out->k.kernel;
-    size_t n = t->n, learn = opi__krige_learn_work(&o, n), cross = opi__kernel_work(n, n);
-    opi__points p = {n, t->x, t->out->k.key};
-    t->work = opi__alloc(t->ctx, learn > cross ? learn : cross, sizeof *t->work);
-    if (!t->work)
-        return opi__fail_memory(err, cross * sizeof *t->work);
-    opi__kernel_start(k);
-    opi__krige_learn(&o, &p, t->y, t->work, k);
-    t->c = opi__alloc(t->ctx, n * n, sizeof *t->c);
-    if (!t->c)
-        return opi__fail_memory(err, n * n * sizeof *t->c);
-    double *weight = (double *)(uintptr_t)t->out->k.weight;
-    for (int again = 0;; again++) { /* rows that repeat each other exactly need some noise to be told apart */
-        opi__kernel_cross(k, &p, &p, 1, t->work, t->c);
-        for (size_t i = 0; i < n; i++)
-            t->c[i * n + i] += opi__kernel_noise(k, t->out->k.key + i * OPI__KEYS);
-        if (!opi__cholesky(n, t->c))
-            break;
-        if (again == 8)
-            return opi__fail(err, OPI_E_NODATA, -1, "the covariance of %zu rows stays singular", n);
-        k->noise += 1;
-    }
-    memcpy(weight, t->y, n * sizeof *weight);
-    opi__solve_cholesky(n, 1, t->c, weight);
-    return OPI_OK;
-}
-
-static int32_t hold_out(training *t, opi_error *err)
-{
-    size_t n = t->n;
-    uint32_t *order = opi__alloc(t->ctx, n, sizeof *order);
-    int32_t status = order ? OPI_OK : OPI_E_NOMEM;
-    opi__inverse(n, t->c);
-    for (int b = 0; b < 1 + OPI__HELD_KINDS && !status; b++) {
-        double *work = opi__alloc(t->ctx, opi__krige_blocks_work(n, t->block[b]), sizeof *work);
-        if (!work || opi__krige_blocks(n, t->c, t->out->k.weight, t->block[b], order, work, t->held[b], t->variance[b]))
-            status = OPI_E_NOMEM;
-        opi__free(t->ctx, work);
-    }
-    opi__free(t->ctx, order);
-    if (status)
-        return opi__fail_memory(err, n * n * sizeof(double));
-    opi__points p = {n, t->x, t->out->k.key};
-    opi__kernel_near(&t->out->k.kernel, &p, 1 + OPI__HELD_KINDS, (const uint32_t *const *)t->block, t->work, t->near);
-    return OPI_OK;
-}
-
-/* The exact spreads of all held-out rows, of every kind, teach the forest. */
-static int32_t learn_spread(training *t)
-{
-    size_t n = t->n, all = n * (1 + OPI__HELD_KINDS);
-    opi__bins bins = {.n = all, .n_features = OPI__NEARS, .n_numbers = OPI__NEARS};
-    float *x = opi__alloc(t->ctx, all * OPI__NEARS, sizeof *x), *scratch = opi__alloc(t->ctx, all, sizeof *scratch);
-    double *y = opi__alloc(t->ctx, all, sizeof *y);
-    uint32_t *row = opi__alloc(t->ctx, all, sizeof *row);
-    bins.code = opi__alloc(t->ctx, all * OPI__NEARS, 1);
-    bins.edge = opi__alloc(t->ctx, OPI__NEARS, sizeof *bins.edge);
-    bins.count = opi__alloc(t->ctx, OPI__NEARS, sizeof *bins.count);
-    int32_t status = x && scratch && y && row && bins.code && bins.edge && bins.count ? OPI_OK : OPI_E_NOMEM;
-    if (!status) {
-        for (int b = 0; b < 1 + OPI__HELD_KINDS; b++)
-            for (size_t i = 0; i < n; i++) {
-                memcpy(x + ((size_t)b * n + i) * OPI__NEARS, t->near[b] + i * OPI__NEARS, OPI__NEARS * sizeof *x);
-                y[(size_t)b * n + i] = .5 * log(fmax(t->variance[b][i], LEAST_SPREAD * LEAST_SPREAD));
-                row[(size_t)b * n + i] = (uint32_t)((size_t)b * n + i);
-            }
-        opi__bins_build(&bins, x, scratch);
-        const opi__boost_params p = {.loss = OPI__LOSS_HUBER,
-                                     .trees = 80,
-                                     .leaves = 16,
-                                     .depth = 8,
-                                     .rate = .15,
-                                     .l2 = 4,
-                                     .min_weight = 10,
-                                     .row_share = .5,
-                                     .column_share = 1,
-                                     .huber = 6,
-                                     .seed = t->job->seed ^ 77};
-        status = opi__forest_grow(t->ctx, &p, &bins, row, all, y, t->job->stop, t->job->user, &t->out->spread);
-    }
-    void *parts[] = {x, scratch, y, row, bins.code, bins.edge, bins.count};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        opi__free(t->ctx, parts[i]);
-    return status;
-}
-
-static double spread_of(const kriged *k, const float *near)
+double opi__krige_spread(const opi__kriged *k, const float *near)
 {
     double log_spread;
     opi__forest_eval(&k->spread, near, &log_spread);
-    return fmin(fmax(exp(log_spread), LEAST_SPREAD), MOST_SPREAD);
+    double s = fmin(fmax(exp(log_spread), OPI__LEAST_SPREAD), MOST_SPREAD);
+    return near[OPI__LEVELS] > 0 ? s : sqrt(s * s + opi__krige_site_variance(&k->k.kernel));
 }
 
-static void give_held(const training *t)
+void opi__krige_release(opi_ctx *ctx, void *state)
 {
-    const opi__held_out *h = t->job->held;
-    for (size_t i = 0; i < t->n && h; i++) {
-        double y = t->job->data->y[t->job->target][t->job->row[i]];
-        h->location[i] = y - t->held[0][i];
-        h->spread[i] = spread_of(t->out, t->near[0] + i * OPI__NEARS);
-        for (int k = 0; k < OPI__HELD_KINDS; k++)
-            h->kind[k][i] = t->held[k + 1][i] / spread_of(t->out, t->near[k + 1] + i * OPI__NEARS);
-    }
-}
-
-static void krige_release(opi_ctx *ctx, void *state)
-{
-    kriged *k = state;
+    opi__kriged *k = state;
     if (k && !k->borrowed) {
         opi__free(ctx, (void *)(uintptr_t)k->k.x);
         opi__free(ctx, (void *)(uintptr_t)k->k.key);
@@ -333,80 +134,18 @@ static void krige_release(opi_ctx *ctx, void *state)
     opi__free(ctx, k);
 }
 
-static int32_t prepare(training *t)
-{
-    opi_ctx *ctx = t->ctx;
-    size_t n = t->n;
-    kriged *k = t->out;
-    know_columns(k);
-    k->k.n = n;
-    k->k.x = opi__alloc(ctx, n * OPI__DIMS, sizeof(float));
-    k->k.key = opi__alloc(ctx, n * OPI__KEYS, sizeof(uint32_t));
-    k->k.weight = opi__alloc(ctx, n, sizeof(double));
-    k->scale = opi__alloc(ctx, OPI__DIMS * 3, sizeof(double));
-    t->x = opi__alloc(ctx, n * OPI__DIMS, sizeof *t->x);
-    t->y = opi__alloc(ctx, n, sizeof *t->y);
-    int fine = k->k.x && k->k.key && k->k.weight && k->scale && t->x && t->y;
-    for (int b = 0; b < 1 + OPI__HELD_KINDS; b++) {
-        t->near[b] = opi__alloc(ctx, n * OPI__NEARS, sizeof(float));
-        t->block[b] = opi__alloc(ctx, n, sizeof(uint32_t));
-        t->held[b] = opi__alloc(ctx, n, sizeof(double));
-        t->variance[b] = opi__alloc(ctx, n, sizeof(double));
-        fine = fine && t->near[b] && t->block[b] && t->held[b] && t->variance[b];
-    }
-    return fine ? OPI_OK : OPI_E_NOMEM;
-}
-
-static int32_t krige_fit(opi_ctx *ctx, const opi__fit_job *job, void **state, opi_error *err)
-{
-    training t = {.ctx = ctx, .job = job, .n = job->n, .out = opi__zalloc(ctx, 1, sizeof(kriged))};
-    if (!t.out)
-        return opi__fail_memory(err, sizeof(kriged));
-    int32_t status = prepare(&t);
-    if (!status)
-        status = scale_rows(&t);
-    if (!status)
-        status = number_blocks(&t);
-    if (!status)
-        status = solve(&t, err);
-    if (!status)
-        status = hold_out(&t, err);
-    if (!status)
-        status = learn_spread(&t);
-    if (!status) {
-        opi__krige_ready(&t.out->k);
-        give_held(&t);
-    }
-    opi__free(ctx, t.x);
-    opi__free(ctx, t.y);
-    opi__free(ctx, t.c);
-    opi__free(ctx, t.work);
-    for (int b = 0; b < 1 + OPI__HELD_KINDS; b++) {
-        opi__free(ctx, t.near[b]);
-        opi__free(ctx, t.block[b]);
-        opi__free(ctx, t.held[b]);
-        opi__free(ctx, t.variance[b]);
-    }
-    if (status) {
-        krige_release(ctx, t.out);
-        return status;
-    }
-    *state = t.out;
-    return OPI_OK;
-}
-
 /* ---- answering ---- */
 
 static void krige_predict(const void *state, const float *x, const int32_t *code, int32_t site, double *mean,
                           double *spread)
 {
-    const kriged *k = state;
+    const opi__kriged *k = state;
     float point[OPI__DIMS], near[OPI__NEARS];
     uint32_t key[OPI__KEYS];
-    scaled_point(k->scale, k->logs, x, point);
-    keys_of(k, x, code, site, key);
+    opi__krige_point(k->scale, k->logs, x, point);
+    opi__krige_keys(k, x, code, site, key);
     *mean = opi__krige_mean(&k->k, point, key, near);
-    *spread = spread_of(k, near);
+    *spread = opi__krige_spread(k, near);
     if (site < 0 && k->here.n) {
         double c[OPI__LOCAL_MOST];
         opi__krige_here(&k->k, &k->here, point, key, c, mean, spread);
@@ -456,11 +195,13 @@ static void deviations(const opi__krige_local *l, double *out)
 static int32_t krige_adapt(opi_ctx *ctx, void *state, size_t n, const float *x, const int32_t *code, const double *y,
                            opi_error *err)
 {
-    kriged *k = state;
+    opi__kriged *k = state;
     size_t before = k->here.n, all = before + n;
     if (all > OPI__LOCAL_MOST)
-        return opi__fail(err, OPI_E_RANGE, (int64_t)all, "%zu local measurements of one target, at most %d are taken: fit "
-                         "a model instead", all, OPI__LOCAL_MOST);
+        return opi__fail(err, OPI_E_RANGE, (int64_t)all,
+                         "%zu local measurements of one target, at most %d are taken: fit "
+                         "a model instead",
+                         all, OPI__LOCAL_MOST);
     void *local[5] = {0};
     opi__krige_local here;
     local_row *row = opi__zalloc(ctx, all, sizeof *row);
@@ -477,10 +218,10 @@ static int32_t krige_adapt(opi_ctx *ctx, void *state, size_t n, const float *x, 
         for (size_t i = 0; i < n; i++) {
             local_row *r = &row[before + i];
             float near[OPI__NEARS];
-            scaled_point(k->scale, k->logs, x + i * OPI__FEATURES, r->x);
-            keys_of(k, x + i * OPI__FEATURES, code + i * OPI__CATEGORIES, -1, r->key);
+            opi__krige_point(k->scale, k->logs, x + i * OPI__FEATURES, r->x);
+            opi__krige_keys(k, x + i * OPI__FEATURES, code + i * OPI__CATEGORIES, -1, r->key);
             r->deviation = y[i] - opi__krige_mean(&k->k, r->x, r->key, near);
-            r->spread = spread_of(k, near);
+            r->spread = opi__krige_spread(k, near);
         }
         for (size_t i = 0; i < all; i++) { /* what was computed back and what is new must not differ in a last bit */
             double unit = ldexp(1, -40);
@@ -511,14 +252,14 @@ static int32_t krige_adapt(opi_ctx *ctx, void *state, size_t n, const float *x, 
 
 static size_t krige_local(const void *state)
 {
-    return ((const kriged *)state)->here.n;
+    return ((const opi__kriged *)state)->here.n;
 }
 
 /* ---- file ---- */
 
 static void krige_save(const void *state, opi__writer *w)
 {
-    const kriged *k = state;
+    const opi__kriged *k = state;
     opi__write_array(w, k->scale, OPI__DIMS * 3, sizeof *k->scale);
     opi__write_array(w, k->k.x, k->k.n * OPI__DIMS, sizeof *k->k.x);
     opi__write_array(w, k->k.key, k->k.n * OPI__KEYS, sizeof *k->k.key);
@@ -542,7 +283,7 @@ static int finite(const double *v, size_t n)
 }
 
 /* The local rows are copied out of the block: they are few, and adapting again replaces them. */
-static int32_t load_local(opi_ctx *ctx, opi__reader *r, kriged *k, opi_error *err)
+static int32_t load_local(opi_ctx *ctx, opi__reader *r, opi__kriged *k, opi_error *err)
 {
     const size_t most = OPI__LOCAL_MOST;
     size_t x, key, n, weights, factors;
@@ -573,11 +314,11 @@ static int32_t load_local(opi_ctx *ctx, opi__reader *r, kriged *k, opi_error *er
 static int32_t krige_load(opi_ctx *ctx, opi__reader *r, void **state, opi_error *err)
 {
     size_t n, values, keys, weights, parameters;
-    kriged *k = opi__zalloc(ctx, 1, sizeof *k);
+    opi__kriged *k = opi__zalloc(ctx, 1, sizeof *k);
     if (!k)
         return opi__fail_memory(err, sizeof *k);
     k->borrowed = 1;
-    know_columns(k);
+    opi__krige_columns(k);
     k->scale = (double *)opi__read_array(r, sizeof *k->scale, OPI__DIMS * 3, OPI__DIMS * 3, &n);
     k->k.x = opi__read_array(r, sizeof *k->k.x, OPI__DIMS, 1u << 30, &values);
     k->k.key = opi__read_array(r, sizeof *k->k.key, OPI__KEYS, 1u << 30, &keys);
@@ -599,7 +340,7 @@ static int32_t krige_load(opi_ctx *ctx, opi__reader *r, void **state, opi_error 
     if (!status)
         status = load_local(ctx, r, k, err);
     if (status) {
-        krige_release(ctx, k);
+        opi__krige_release(ctx, k);
         return status;
     }
     opi__krige_ready(&k->k);
@@ -607,4 +348,5 @@ static int32_t krige_load(opi_ctx *ctx, opi__reader *r, void **state, opi_error 
     return OPI_OK;
 }
 
-const opi__learner opi__learner_krige = {"krige", 1, krige_fit, krige_predict, krige_adapt, krige_local, krige_save, krige_load, krige_release};
+const opi__learner opi__learner_krige = {"krige",     1,          opi__krige_fit, krige_predict,     krige_adapt,
+                                         krige_local, krige_save, krige_load,     opi__krige_release};

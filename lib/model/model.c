@@ -202,9 +202,9 @@ static const opi__group *calibration(const opi__target_model *t, int32_t status,
         g = opi__group_of(t, OPI__N_OUTSIDE, code);
     if (!g && site == OPI__NEW_SITE)
         g = opi__group_of(t, OPI__N_SITE, code);
-    if (!g && status != OPI_P_OK)
-        g = opi__group_of(t, OPI__N_COMBINATION, code);
-    return g ? g : opi__group_of(t, OPI__N_KNOWN, code);
+    if (!g)
+        g = opi__group_of(t, status == OPI_P_OK ? OPI__N_KNOWN : OPI__N_COMBINATION, code);
+    return g;
 }
 
 void opi__answer_row(const opi_model *m, int32_t target, const double *envelope, const float *x, const int32_t *code,
