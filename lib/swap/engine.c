@@ -139,6 +139,11 @@ int opi__engine_gather(MPI_Comm comm, const void *mine, void *all, int bytes)
     return MPI_Allgather(mine, bytes, MPI_BYTE, all, bytes, MPI_BYTE, comm) == MPI_SUCCESS;
 }
 
+int opi__engine_barrier(MPI_Comm comm)
+{
+    return MPI_Barrier(comm) == MPI_SUCCESS;
+}
+
 void opi__engine_revoke(MPI_Comm comm)
 {
     if (comm != MPI_COMM_NULL)

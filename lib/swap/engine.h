@@ -18,6 +18,7 @@ int opi__engine_dup(MPI_Comm comm, MPI_Comm *out);
 int opi__engine_split(MPI_Comm comm, int color, int key, MPI_Comm *out); /* color < 0: none for this rank */
 int opi__engine_shrink(MPI_Comm world, MPI_Comm *out);
 int opi__engine_gather(MPI_Comm comm, const void *mine, void *all, int bytes); /* MPI_Allgather of bytes */
+int opi__engine_barrier(MPI_Comm comm);
 void opi__engine_revoke(MPI_Comm comm); /* MPI_COMM_NULL is allowed */
 /* Bitwise and of everybody's flags; 0 = some member died that this communicator's users did not know of. The answer is
  * the same everywhere. */

@@ -227,7 +227,8 @@ int32_t opi__meet_assign(opi_swap *s, opi__attempt *a)
         if (a->hello[i].committed > a->furthest)
             a->furthest = a->hello[i].committed;
         all_old &= a->hello[i].established; /* newcomers do not know who died */
-        if (a->hello[i].stuck > a->stuck)
+        /* A spare commits nothing, so it cannot tell whether there was a step between. */
+        if (a->hello[i].slot >= 0 && a->hello[i].stuck > a->stuck)
             a->stuck = a->hello[i].stuck;
     }
     if (!a->dead && a->stuck >= STUCK && all_old)
@@ -263,6 +264,10 @@ int opi__meet_comms(opi_swap *s, opi__attempt *a)
     (void)s;
     /* The slot is the rank. */
     if (!opi__engine_split(a->now, a->slot >= 0 ? 0 : -1, a->slot, &a->active))
+        return 0;
+    /* A death can make it on some ranks only. Those without a handle could not revoke what the others then wait in, so
+     * nobody uses it before all have said, over a communicator that all can revoke, that they have it. */
+    if (!opi__engine_barrier(a->now))
         return 0;
     OPI__POINT("split");
     if (a->slot < 0)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE /* SCHED_BATCH */
 #include "swap/worker.h"
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 
@@ -24,6 +26,20 @@ static void *loop(void *user)
     return NULL;
 }
 
+/* A copy that has just been given must not take the core from the program's thread, which has a few calls to make before
+ * it waits for a device: all ranks would wait for it. */
+static void step_back(pthread_t thread)
+{
+#ifdef SCHED_BATCH
+    int policy = 0;
+    struct sched_param none = {0};
+    if (!pthread_getschedparam(thread, &policy, &none) && policy == SCHED_OTHER)
+        pthread_setschedparam(thread, SCHED_BATCH, &none);
+#else
+    (void)thread;
+#endif
+}
+
 int opi__worker_start(opi__worker *w)
 {
     memset(w, 0, sizeof *w);
@@ -45,6 +61,7 @@ int opi__worker_start(opi__worker *w)
         pthread_mutex_destroy(&w->lock);
         return rc;
     }
+    step_back(w->thread);
     w->started = 1;
     return 0;
 }

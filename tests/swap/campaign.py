@@ -50,6 +50,8 @@ class Plan:
         self.steps = r.randint(6, 24)
         self.size = r.choice((200, 1500, 1500, 20000))
         self.opaque = int(self.policy != "shrink" and r.random() < 0.4)
+        # State whose size changes; of a generator of its own, so that the rest of a seed stays what it was.
+        self.grow = int(random.Random("omnipilot-swap grow %d" % seed).random() < 0.4)
         self.options = {"replicas": r.choice((1, 1, 1, 2, -1)), "interval": r.choice((1, 1, 2, 3)),
                         "user-comm": r.choice((0, 1)), "copy": r.choice((0, 1)), "pace-us": r.choice((0, 500, 3000))}
         if r.random() < 0.6:
@@ -100,7 +102,8 @@ class Plan:
 
     def state(self):
         """What the final state depends on, the data-parallel width apart."""
-        return ["--tp", self.tp, "--pp", self.pp, "--steps", self.steps, "--size", self.size, "--opaque", self.opaque]
+        return ["--tp", self.tp, "--pp", self.pp, "--steps", self.steps, "--size", self.size, "--opaque", self.opaque] + (
+            ["--grow", self.grow] if self.grow else [])
 
     def arguments(self, folder):
         line = ["--dp", self.dp] + self.state() + ["--policy", POLICIES.index(self.policy)]
@@ -122,7 +125,8 @@ class Plan:
     def told(self):
         return "seed %s: %s, dp %d tp %d pp %d + %d, %s%s, %s" % (
             self.seed, self.transport, self.dp, self.tp, self.pp, self.spares, self.policy,
-            ", files" if self.files else "", " ".join("--kill " + k for k in self.kills))
+            (", files" if self.files else "") + (", sizes change" if self.grow else ""),
+            " ".join("--kill " + k for k in self.kills))
 
 
 class KeptPlan(Plan):
@@ -139,6 +143,7 @@ class KeptPlan(Plan):
         self.slots = self.dp * self.tp * self.pp
         self.spares = self.ranks - self.slots
         self.steps, self.size, self.opaque = (int(take(name)) for name in ("steps", "size", "opaque"))
+        self.grow = int(take("grow", 0))
         self.policy = POLICIES[int(take("policy"))]
         self.files = bool(take("dir", None))
         take("wait", None)
@@ -170,6 +175,9 @@ class Campaign:
             return "HANG: not over after %.0f s\n%s" % (self.args.limit, done.stacks), False
         for line in done.kind("wrong", "error", "unreadable"):
             return "%s %s" % (line["kind"], line.get("what") or line.get("message")), False
+        again = launch.redone_problem(done, int(plan.options.get("interval", 1)))
+        if again:
+            return again, False
         killed = {line["rank"] for line in done.kind("kill")}
         started = {line["by"] for line in done.kind("start")}
         ends = {line["by"]: line for line in done.kind("end")}

@@ -7,7 +7,7 @@ import tempfile
 
 import launch
 
-CODES = {"INVALID": -1, "NOMEM": -2, "IO": -3, "RANGE": -8, "UNSUPPORTED": -13, "FENCED": -15, "LOST": -16}
+CODES = {"INVALID": -1, "NOMEM": -2, "IO": -3, "FORMAT": -4, "RANGE": -8, "UNSUPPORTED": -13, "FENCED": -15, "LOST": -16}
 
 
 class Case:
@@ -33,6 +33,9 @@ class Case:
             self.problems.append("HANG in %s\n%s" % (self.last, done.stacks))
         self.need(not done.kind("unreadable"), "lines of the log that are no JSON: %s" % done.messages("unreadable"))
         self.none(done, "wrong")
+        interval = int(words[words.index("--interval") + 1]) if "--interval" in words else 1
+        again = launch.redone_problem(done, interval)
+        self.need(not again, again)
         return done
 
     def need(self, condition, why):
@@ -73,13 +76,10 @@ class Case:
         self.need(have == want, "final state differs: slots %s of %s are right" % (
             sorted(k for k in have if want.get(k) == have[k]), sorted(want)))
 
-    def recoveries(self, done, number, redone=1):
-        """Redone: the step whose snapshot was still on its way, and one that only some ranks had completed."""
+    def recoveries(self, done, number):
         ends = done.kind("end")
         self.need(ends and max(e["recoveries"] for e in ends) == number, "recoveries: %s, not %d" % (
             sorted(e["recoveries"] for e in ends), number))
-        for event in done.kind("recovered"):
-            self.need(event["redone"] <= redone, "%d steps computed again" % event["redone"])
 
     def refused(self, done, code, pattern, ranks=None):
         """Those ranks (None = somebody) got that error."""

@@ -15,7 +15,7 @@ static pthread_t timer[MAX_INJECT];
 static int opened;
 
 /* POINT:OCCURRENCE:RANK[+RANK…] or @MICROSECONDS:RANK[+RANK…]: the first rank is the one whose clock or step counts; it
- * takes the others with it. RANK>RANK[+RANK…]: it goes free. */
+ * takes the others with it; occurrence 0 = each time. RANK>RANK[+RANK…]: it goes free. */
 int inject_parse(options *o, int what, const char *text)
 {
     if (o->injects == MAX_INJECT)
@@ -115,7 +115,7 @@ void inject_point(const char *point)
     for (int i = 0; i < worker.opt.injects; i++) {
         inject *e = &worker.opt.inject[i];
         if (e->usec >= 0 || e->rank != worker.rank || e->what == DO_FAIL || strcmp(e->point, point) ||
-            ++e->seen != e->occurrence)
+            (++e->seen != e->occurrence && e->occurrence))
             continue;
         switch (e->what) {
         case DO_CORRUPT_OWN:

@@ -27,6 +27,20 @@ class Outcome:
         return [line.get("message", "") for line in self.kind(*kinds)]
 
 
+def redone_problem(done, interval):
+    """The promise: a recovery repeats no more completed steps than lie between two snapshots, where some copy is whole."""
+    if done.kind("copies-lost", "snapshot-failed", "corruption"):
+        return None
+    for line in done.kind("recovered"):
+        if line["redone"] > interval:
+            return "%d completed steps computed again, a snapshot every %d" % (line["redone"], interval)
+    for line in done.kind("end"):
+        if line["redone"] > line["recoveries"] * interval:
+            return "%d steps computed again in %d recoveries, a snapshot every %d" % (line["redone"], line["recoveries"],
+                                                                                    interval)
+    return None
+
+
 def worker_of(build):
     for path in (build, os.path.join(build, "worker"), os.path.join(build, "tests/swap/swap-worker")):
         if os.path.isfile(path) and os.access(path, os.X_OK):

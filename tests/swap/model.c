@@ -27,6 +27,22 @@ static uint64_t *room(uint64_t **p, uint64_t n)
     return *p;
 }
 
+/* --grow: a list that all rows have and one that is spread over them. Their lengths, which go up and down, and what is in
+ * them follow from the number of steps done. Some rows' pieces are empty now and then. */
+static void sizes_after(const model *m, int64_t steps, struct grown *g)
+{
+    uint64_t n = (uint64_t)steps, end;
+    g->list_n = 5 + (n * 7 + cell_of(&m->view)) % 23;
+    g->total = 1 + n * 11 % 31;
+    opi_swap_range(g->total, m->view.dp_width, m->view.dp, &g->begin, &end);
+    g->piece_n = end - g->begin;
+}
+
+static uint64_t grown_word(const model *m, int64_t steps, int which, uint64_t i)
+{
+    return mix((uint64_t)steps << 32 ^ cell_of(&m->view) << 24 ^ (uint64_t)which << 20 ^ i);
+}
+
 /* Every cell has another size, and no size is a multiple of the width. */
 int model_room(program *p)
 {
@@ -35,9 +51,28 @@ int model_room(program *p)
     m->n = (uint64_t)p->opt.size + 37 * cell_of(v);
     opi_swap_range(m->n, v->dp_width, v->dp, &m->begin, &m->end);
     m->own_n = p->opt.opaque ? 11 + (uint64_t)v->slot * 3 : 0;
+    sizes_after(m, 0, &m->grown);
     memset(&m->small, 0xee, sizeof m->small);
     return room(&m->parameters, m->n) && room(&m->moments, m->end - m->begin) && room(&m->own, m->own_n) &&
-           room(&m->table, 64) && room(&m->gradient, m->n);
+           room(&m->table, 64) && room(&m->gradient, m->n) && room(&m->grown.list, m->grown.list_n) &&
+           room(&m->grown.piece, m->grown.piece_n);
+}
+
+static int32_t register_one(program *p, const opi_swap_state *s)
+{
+    opi_error err;
+    int32_t rc = opi_swap_register(p->swap, s, &err);
+    if (rc)
+        worker_log("\"kind\":\"error\",\"call\":\"register\",\"code\":%d,\"message\":\"%s\"", (int)rc, err.message);
+    return rc;
+}
+
+static int32_t register_grown(program *p, const struct grown *g)
+{
+    const opi_swap_state list = {sizeof list, OPI_SWAP_REPLICATED, "list", g->list, g->list_n * 8, 0, 0};
+    const opi_swap_state piece = {sizeof piece, OPI_SWAP_SHARDED, "piece", g->piece, g->piece_n * 8, g->total, 8};
+    int32_t rc = register_one(p, &list);
+    return rc ? rc : register_one(p, &piece);
 }
 
 int32_t model_register(program *p)
@@ -50,15 +85,66 @@ int32_t model_register(program *p)
         {sizeof *all, OPI_SWAP_DERIVED, "table", m->table, 64 * 8, 0, 0},
         {sizeof *all, OPI_SWAP_SHARDED, "own", m->own, m->own_n * 8, 0, 0},
     };
-    opi_error err;
     for (size_t i = 0; i < sizeof all / sizeof *all - (p->opt.opaque ? 0 : 1); i++) {
-        int32_t rc = opi_swap_register(p->swap, &all[i], &err);
-        if (rc) {
-            worker_log("\"kind\":\"error\",\"call\":\"register\",\"code\":%d,\"message\":\"%s\"", (int)rc, err.message);
+        int32_t rc = register_one(p, &all[i]);
+        if (rc)
             return rc;
-        }
     }
+    return p->opt.grow ? register_grown(p, &m->grown) : 0;
+}
+
+/* The lists as they are after so many steps, in memory of their own. */
+int32_t model_grow(program *p, int64_t steps)
+{
+    model *m = &p->m;
+    struct grown now = {0};
+    if (!p->opt.grow)
+        return 0;
+    sizes_after(m, steps, &now);
+    if (!room(&now.list, now.list_n) || !room(&now.piece, now.piece_n))
+        return OPI_E_NOMEM;
+    for (uint64_t i = 0; i < now.list_n; i++)
+        now.list[i] = grown_word(m, steps, 0, i);
+    for (uint64_t i = 0; i < now.piece_n; i++)
+        now.piece[i] = grown_word(m, steps, 1, now.begin + i);
+    int32_t rc = register_grown(p, &now);
+    if (rc)
+        return rc;
+    free(m->grown.list);
+    free(m->grown.piece);
+    m->grown = now;
     return 0;
+}
+
+/* What is restored has another length than is registered here. */
+int32_t model_resize(program *p, const char *name, uint64_t bytes, void **data)
+{
+    struct grown *g = &p->m.grown;
+    int list = !strcmp(name, "list");
+    if (!list && strcmp(name, "piece"))
+        return 48;
+    uint64_t **to = list ? &g->list : &g->piece;
+    *(list ? &g->list_n : &g->piece_n) = bytes / 8;
+    *data = room(to, bytes / 8);
+    return *data ? 0 : 49;
+}
+
+/* Of the step they should be of, and no other. */
+static void check_grown(program *p, int64_t step)
+{
+    model *m = &p->m;
+    struct grown *g = &m->grown;
+    struct grown want = {0};
+    sizes_after(m, step, &want);
+    int same = g->list_n == want.list_n && g->piece_n == want.piece_n;
+    for (uint64_t i = 0; same && i < want.list_n; i++)
+        same = g->list[i] == grown_word(m, step, 0, i);
+    for (uint64_t i = 0; same && i < want.piece_n; i++)
+        same = g->piece[i] == grown_word(m, step, 1, want.begin + i);
+    if (!same)
+        worker_log("\"kind\":\"wrong\",\"what\":\"lists of %llu and %llu words, not those after %lld steps\"",
+                   (unsigned long long)g->list_n, (unsigned long long)g->piece_n, (long long)step);
+    g->total = want.total;
 }
 
 void model_init(program *p)
@@ -98,6 +184,8 @@ int32_t model_gradient(program *p, int64_t step)
     const opi_swap_view *v = &m->view;
     MPI_Comm tp = MPI_Comm_f2c(v->comm_tp), pp = MPI_Comm_f2c(v->comm_pp), dp = MPI_Comm_f2c(v->comm_dp);
     uint64_t mine = all_of(m), both = 0, before = 0, first, last;
+    if (p->opt.grow)
+        check_grown(p, step);
     int32_t rc = MPI_Allreduce(&mine, &both, 1, MPI_UINT64_T, MPI_SUM, tp);
     if (rc)
         return rc;
@@ -158,6 +246,9 @@ int32_t model_update(program *p, int64_t step)
     m->small.steps = step + 1;
     m->small.position += (uint64_t)p->opt.micro;
     m->small.random = mix(m->small.random);
+    int32_t rc = model_grow(p, step + 1);
+    if (rc)
+        return rc;
     inject_point("spread");
     if (v->dp_width == 1)
         return 0;
@@ -176,15 +267,22 @@ int32_t model_update(program *p, int64_t step)
 void model_final(program *p)
 {
     model *m = &p->m;
-    uint64_t moments = 0, own = 0, table = 0;
+    uint64_t moments = 0, own = 0, table = 0, lists = 0, begin, end;
+    if (p->opt.grow)
+        check_grown(p, m->small.steps);
     for (uint64_t i = m->begin; i < m->end; i++)
         moments += mix(m->moments[i - m->begin] ^ mix(i));
     for (uint64_t i = 0; i < m->own_n; i++)
         own += mix(m->own[i] ^ mix(i));
     for (uint64_t i = 0; i < 64; i++)
         table += mix(m->table[i] ^ mix(i));
+    for (uint64_t i = 0; p->opt.grow && i < m->grown.list_n; i++)
+        lists += mix(m->grown.list[i] ^ mix(i));
+    opi_swap_range(m->grown.total, m->view.dp_width, m->view.dp, &begin, &end);
+    for (uint64_t i = 0; p->opt.grow && i < m->grown.piece_n; i++)
+        lists += mix(m->grown.piece[i] ^ mix(begin + i));
     worker_log("\"kind\":\"final\",\"slot\":%d,\"dp_width\":%d,\"steps\":%lld,\"hash\":\"%016llx%016llx%016llx%016llx\"",
                (int)m->view.slot, (int)m->view.dp_width, (long long)m->small.steps, (unsigned long long)all_of(m),
-               (unsigned long long)moments, (unsigned long long)(own + table),
+               (unsigned long long)moments, (unsigned long long)(own + table + lists),
                (unsigned long long)(m->small.random ^ m->small.position));
 }

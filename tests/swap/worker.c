@@ -56,7 +56,8 @@ static int32_t on_init(void *user, const opi_swap_view *view)
 {
     (void)view;
     model_init(user);
-    return inject_fails("init") ? 42 : 0;
+    /* Where all state was lost, the lists here may be those of a later step. */
+    return inject_fails("init") ? 42 : model_grow(user, 0);
 }
 
 static int32_t on_rebuild(void *user, const opi_swap_view *view)
@@ -87,6 +88,11 @@ static int32_t on_copy(void *user, int32_t direction, const char *name, void *pr
     else
         memcpy(program_side, host, (size_t)bytes);
     return 0;
+}
+
+static int32_t on_resize(void *user, const char *name, uint64_t bytes, void **data)
+{
+    return inject_fails("resize") ? 46 : model_resize(user, name, bytes, data);
 }
 
 static void on_event(void *user, const opi_swap_event *event)
@@ -240,7 +246,8 @@ static int32_t run(program *p, char **argv)
         .straggler = o->straggler, .wait_s = o->wait_s, .memory_limit = (uint64_t)o->memory, .event_log = o->log,
         .arguments = argv + 1,
         .callbacks = {.user = p, .assign = on_assign, .init = o->no_init ? NULL : on_init, .rebuild = on_rebuild,
-                      .copy = o->copy ? on_copy : NULL, .event = on_event},
+                      .copy = o->copy ? on_copy : NULL, .event = on_event,
+                      .resize = o->grow == 1 ? on_resize : NULL},
     };
     if (o->ranks_per_node) {
         snprintf(node, sizeof node, "n%d", p->rank / o->ranks_per_node);
@@ -289,7 +296,8 @@ static int number_option(options *o, const char *name, const char *value)
                  {"ranks-per-node", &o->ranks_per_node}, {"nodes-per-rack", &o->nodes_per_rack},
                  {"checkpoint-interval", &o->checkpoint_interval}, {"keep", &o->keep}, {"opaque", &o->opaque},
                  {"user-comm", &o->user_comm}, {"copy", &o->copy}, {"evict", &o->evict}, {"no-init", &o->no_init},
-                 {"pace-us", &o->pace_us}, {"slow-rank", &o->slow_rank}, {"slow-us", &o->slow_us}};
+                 {"pace-us", &o->pace_us}, {"slow-rank", &o->slow_rank}, {"slow-us", &o->slow_us},
+                 {"grow", &o->grow}};
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (!strcmp(name, table[i].name)) {
             *table[i].to = atoi(value);

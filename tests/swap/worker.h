@@ -22,7 +22,7 @@ typedef struct inject {
 
 typedef struct options {
     int dp, tp, pp, policy, replicas, interval, steps, size, micro, ranks_per_node, nodes_per_rack;
-    int checkpoint_interval, keep, opaque, user_comm, copy, evict, no_init, pace_us, slow_rank, slow_us;
+    int checkpoint_interval, keep, opaque, user_comm, copy, evict, no_init, pace_us, slow_rank, slow_us, grow;
     long fsize, memory;
     double straggler, wait_s;
     const char *dir, *fallback, *log, *bad, *pids;
@@ -41,6 +41,7 @@ typedef struct model {
     uint64_t own_n;
     uint64_t *table;         /* derived */
     uint64_t *gradient;
+    struct grown { uint64_t *list, *piece, list_n, piece_n, total, begin; } grown; /* other sizes in each step */
     struct small { int64_t steps; uint64_t random, position; } small;
 } model;
 
@@ -70,5 +71,7 @@ int32_t model_gradient(program *p, int64_t step);
 int32_t model_update(program *p, int64_t step);
 void model_final(program *p);
 int32_t model_register(program *p);
+int32_t model_grow(program *p, int64_t steps);
+int32_t model_resize(program *p, const char *name, uint64_t bytes, void **data);
 uint64_t mix(uint64_t x);
 #endif
