@@ -215,8 +215,8 @@ static int32_t prepare(evaluation *e, const opi_table *table, opi_error *err)
     if (e->o.threads < 0)
         return opi__fail(err, OPI_E_RANGE, -1, "threads = %d: must be 0 or more", (int)e->o.threads);
     if (!opi__learner_find(e->o.learner))
-        return opi__fail(err, OPI_E_UNKNOWN, -1, "learner \"%s\": there is no such learner; this library has \"krige\" and \"boost\"",
-                         e->o.learner);
+        return opi__fail(err, OPI_E_UNKNOWN, -1,
+                         "learner \"%s\": there is no such learner; this library has \"boost\" and \"krige\"", e->o.learner);
     int32_t status = opi__dataset_build(e->ctx, table, e->o.by_mix, &e->d, err);
     if (status)
         return status;

@@ -435,7 +435,7 @@ int32_t opi__fit_rows(opi_ctx *ctx, const opi__dataset *d, const uint32_t *row, 
         opi__free(ctx, m);
     if (status == OPI_E_UNKNOWN)
         return opi__fail(err, status, -1,
-                         "learner \"%s\": there is no such learner; this library has \"krige\" and \"boost\"",
+                         "learner \"%s\": there is no such learner; this library has \"boost\" and \"krige\"",
                          s->learner);
     if (status == OPI_E_CANCELED)
         return opi__fail(err, status, -1, "fitting was canceled");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fitting the kriging learner: points, hyperparameters, one factorization, held-out residuals, the spread's forest. */
+/* Fitting the kriging learner: hyperparameters by marginal likelihood, one factorization, and from its inverse the
+ * residual of every row without its cell, its combination, its GPU, its family, its campaign. */
 #include "base/linalg.h"
 #include "base/mem.h"
 #include "base/rng.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kriging learner (krige_fit.c fits it): hyperparameters by marginal likelihood, one factorization, and from its inverse the residual of
- * every row without its cell, its combination, its GPU, its family, its campaign. How wide such a residual is follows
- * from how near the nearest remaining rows are; a small forest learns that, because the exact variance would need the
- * whole inverse at hand. */
+/* The kriging learner; krige_fit.c fits it. How wide a held-out residual is follows from how near the nearest remaining
+ * rows are: a small forest knows that, because the exact variance would need the whole inverse at hand. */
 #include "base/mem.h"
 #include "base/rng.h"
 #include "base/status.h"

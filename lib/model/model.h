@@ -105,7 +105,8 @@ typedef struct opi__answer {
     size_t n;
     uint32_t group; /* its index; UINT32_MAX = there is none */
 } opi__answer;
-/* The target (or the one whose residual it shares) must be learned. site: of the dataset, or OPI__NEW_SITE. base: log of the target's own physics value. */
+/* The target (or the one whose residual it shares) must be learned. site: of the dataset, or OPI__NEW_SITE. base: log of
+ * the target's own physics value. */
 void opi__answer_row(const opi_model *m, int32_t target, const double *envelope, const float *x, const int32_t *code,
                      int32_t site, double base, opi__answer *out);
 void opi__answer_bounds(const opi__answer *a, double level, double *lo, double *hi);
