@@ -189,7 +189,7 @@ static const opt_def options[] = {
     {"by-mix", NULL, 0, "stricter cells: the measured mean lengths of a named mix are left out of them"},
     {"leave-out", NULL, 0, "also leave each GPU and each family out: how often is it flagged, how wrong is it"},
     {"level", "SHARE", 0, "of the intervals, 0.5 to 0.99 (default 0.8)"},
-    {"learner", "NAME", 0, "what learns the residual (default: boost)"},
+    {"learner", "NAME", 0, "what learns the residual: boost (default) or krige"},
     {"seed", "N", 0, "of the random numbers (default 0)"},
     {"threads", "N", 0, "1 to 16 (default: one per core)"},
     {"everyday", NULL, 0, "ask 60 everyday requests and count the verdicts (always done beside --table)"},

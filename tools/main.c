@@ -7,7 +7,7 @@
 #include <string.h>
 
 static const verb *const verbs[] = {&verb_advise, &verb_predict, &verb_memory, &verb_gpus,
-                                    &verb_llms,   &verb_inspect, &verb_fit,    &verb_evaluate, &verb_plan};
+                                    &verb_llms,   &verb_inspect, &verb_fit,    &verb_adapt, &verb_evaluate, &verb_plan};
 #define N_VERBS (sizeof verbs / sizeof verbs[0])
 
 static void help(void)

@@ -58,12 +58,14 @@ void tool_progress_end(tool_progress *p);
 int run_advise(const args *a);
 int run_predict(const args *a);
 int run_fit(const args *a);
+int run_adapt(const args *a);
 int run_evaluate(const args *a);
 int run_inspect(const args *a);
 int run_gpus(const args *a);
 int run_llms(const args *a);
 int run_memory(const args *a);
 int run_plan(const args *a);
+extern const verb verb_adapt;
 extern const verb verb_advise, verb_predict, verb_fit, verb_evaluate, verb_inspect, verb_gpus, verb_llms, verb_memory,
     verb_plan;
 #endif

@@ -31,6 +31,13 @@ typedef struct opi_fit_options {
 /** Fits every target that has enough rows. Deterministic: the same table, options and build give the same bytes. */
 OPI_API int32_t opi_model_fit(opi_ctx *ctx, const opi_table *table, const opi_fit_options *options, opi_model **out,
                               opi_error *err);
+/** Moves a model to the site it is used at: a handful of that site's own measurements (fifty are plenty) shift its
+ * predictions and narrow its intervals, without fitting again. Rows in any order, at once or in several calls, give the
+ * same predictions; rows of other targets or that are not usable are passed over (opi_table_report). The manifest
+ * records the base and the evidence. Owner: the caller, opi_model_free. Errors: OPI_E_NODATA (no usable figure of a
+ * learned target), OPI_E_RANGE (more than 1,000 of one target: fit instead), OPI_E_UNSUPPORTED (a model of learner
+ * "boost", as the compiled-in one is). */
+OPI_API int32_t opi_model_adapt(const opi_model *base, const opi_table *table, opi_model **out, opi_error *err);
 /** The compiled-in default model. */
 OPI_API int32_t opi_model_load_default(opi_ctx *ctx, opi_model **out, opi_error *err);
 OPI_API int32_t opi_model_load_file(opi_ctx *ctx, const char *path, opi_model **out, opi_error *err);

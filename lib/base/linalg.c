@@ -67,7 +67,8 @@ int opi__solve_cholesky(size_t n, size_t m, const double *l, double *b)
     return solve(n, m, l, b, 1);
 }
 
-int opi__gemm(size_t n, size_t k, size_t m, double alpha, const double *a, const double *b, double beta, double *c)
+static int multiply(size_t n, size_t k, size_t m, double alpha, const double *a, const double *b, int b_transposed,
+                    double beta, double *c)
 {
     if (n == 0 || k == 0)
         return 0;
@@ -78,7 +79,31 @@ int opi__gemm(size_t n, size_t k, size_t m, double alpha, const double *a, const
             c[i] = beta == 0.0 ? 0.0 : beta * c[i];
         return 0;
     }
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (blasint)n, (blasint)k, (blasint)m, alpha, a, (blasint)m, b,
-                (blasint)k, beta, c, (blasint)k);
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, b_transposed ? CblasTrans : CblasNoTrans, (blasint)n, (blasint)k, (blasint)m,
+                alpha, a, (blasint)m, b, (blasint)(b_transposed ? m : k), beta, c, (blasint)k);
+    return 0;
+}
+
+int opi__gemm(size_t n, size_t k, size_t m, double alpha, const double *a, const double *b, double beta, double *c)
+{
+    return multiply(n, k, m, alpha, a, b, 0, beta, c);
+}
+
+int opi__gemm_nt(size_t n, size_t k, size_t m, double alpha, const double *a, const double *b, double beta, double *c)
+{
+    return multiply(n, k, m, alpha, a, b, 1, beta, c);
+}
+
+int opi__inverse(size_t n, double *l)
+{
+    if (n == 0)
+        return 0;
+    if (!fits(n) || !l || !usable_factor(n, l))
+        return -1;
+    if (LAPACKE_dpotri_work(LAPACK_COL_MAJOR, 'U', (lapack_int)n, l, (lapack_int)n) != 0)
+        return -1;
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = i + 1; j < n; j++)
+            l[i * n + j] = l[j * n + i];
     return 0;
 }

@@ -14,4 +14,8 @@ int opi__solve_lower(size_t n, size_t m, const double *l, double *b);
 int opi__solve_cholesky(size_t n, size_t m, const double *l, double *b);
 /* c (n x k) = alpha a (n x m) b (m x k) + beta c. */
 int opi__gemm(size_t n, size_t k, size_t m, double alpha, const double *a, const double *b, double beta, double *c);
+/* c (n x k) = alpha a (n x m) b^T (k x m) + beta c. */
+int opi__gemm_nt(size_t n, size_t k, size_t m, double alpha, const double *a, const double *b, double beta, double *c);
+/* In place: the Cholesky factor L (opi__cholesky) becomes the whole, symmetric inverse of L L^T. 0 or -1. */
+int opi__inverse(size_t n, double *l);
 #endif

@@ -13,6 +13,7 @@
  * can afford more. */
 #define MANY_ROWS   3000
 #define LEAST_CURVE .8
+#define LEAST_SITES 3
 
 uint32_t opi__cell_folds(size_t n)
 {
@@ -42,7 +43,24 @@ static int by_key_and_score(const void *a, const void *b)
     return (x->score > y->score) - (x->score < y->score);
 }
 
-static size_t collect(const opi__dataset *d, const opi__target_work *w, double share, double curve, scored *out)
+/* Outside: an LLM or a family that leaves nothing like it behind, any GPU. New site: whole campaigns, when there are
+ * enough of them to say anything; else the spread, which has the campaigns' variance in it, must do. */
+static size_t collect_apart(const opi__target_work *w, size_t i, const int32_t *code, double share, int sites,
+                            scored *out, size_t n)
+{
+    for (int k = OPI__HELD_LLM; k < (sites ? OPI__HELD_KINDS : OPI__HELD_SITE) && w->apart[k]; k++) {
+        if (k < OPI__NOVEL_KINDS && !isnan(w->novel[k][i]))
+            continue;
+        int novelty = k == OPI__HELD_SITE ? OPI__N_SITE : OPI__N_OUTSIDE;
+        float s = score(w->apart[k][i], w->head[i], share);
+        for (int level = OPI__COMBINATION_LEVEL; level < OPI__GROUP_LEVELS; level++)
+            out[n++] = (scored){opi__group_key(novelty, level, code), s};
+    }
+    return n;
+}
+
+static size_t collect(const opi__dataset *d, const opi__target_work *w, double share, double curve, int sites,
+                      scored *out)
 {
     size_t n = 0;
     for (size_t i = 0; i < w->n; i++) {
@@ -58,6 +76,7 @@ static size_t collect(const opi__dataset *d, const opi__target_work *w, double s
             for (int level = OPI__COMBINATION_LEVEL; level < OPI__GROUP_LEVELS; level++)
                 out[n++] = (scored){opi__group_key(OPI__N_COMBINATION, level, code), s};
         }
+        n = collect_apart(w, i, code, share, sites, out, n);
     }
     return n;
 }
@@ -142,13 +161,16 @@ static double learning_curve(const opi__dataset *d, int32_t target, const opi__t
 int32_t opi__calibrate(opi_model *m, int32_t target, const opi__dataset *d, const opi__target_work *w, uint64_t seed)
 {
     opi__target_model *g = &m->target[target];
-    scored *all = opi__alloc(m->ctx, w->n * OPI__GROUP_LEVELS * (1 + OPI__NOVEL_KINDS), sizeof *all);
+    size_t most = w->n * OPI__GROUP_LEVELS * (1 + OPI__NOVEL_KINDS + OPI__HELD_KINDS);
+    scored *all = opi__alloc(m->ctx, most, sizeof *all);
     double *scratch = opi__alloc(m->ctx, w->n, sizeof *scratch);
     g->head_share = choose_share(w);
-    double curve = scratch ? learning_curve(d, target, w, scratch) : 1;
+    /* A closed form leaves out one cell only: no curve to correct for. */
+    double curve = scratch && !m->learner->closed_form ? learning_curve(d, target, w, scratch) : 1;
     opi__free(m->ctx, scratch);
-    int32_t status =
-        all && scratch ? group(m->ctx, g, all, collect(d, w, g->head_share, curve, all), seed) : OPI_E_NOMEM;
+    int32_t status = all && scratch ? group(m->ctx, g, all,
+                                            collect(d, w, g->head_share, curve, g->sources >= LEAST_SITES, all), seed)
+                                    : OPI_E_NOMEM;
     opi__free(m->ctx, all);
     return status;
 }

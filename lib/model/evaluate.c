@@ -84,7 +84,7 @@ static void predict_row(const evaluation *e, const opi_model *m, size_t i, int t
     opi__answer a;
     for (int k = 0; k < OPI__ENVELOPE; k++)
         at[k] = e->d.envelope[k][i];
-    opi__answer_row(m, t, at, &e->d.x[i * OPI__FEATURES], code, e->d.base[t][i], &a);
+    opi__answer_row(m, t, at, &e->d.x[i * OPI__FEATURES], code, e->d.source[i], e->d.base[t][i], &a);
     opi__answer_bounds(&a, .8, &h->q10, &h->q90);
     opi__answer_bounds(&a, e->level, &h->lo, &h->hi);
     h->y = e->d.y[t][i] + e->d.base[t][i];
@@ -215,8 +215,8 @@ static int32_t prepare(evaluation *e, const opi_table *table, opi_error *err)
     if (e->o.threads < 0)
         return opi__fail(err, OPI_E_RANGE, -1, "threads = %d: must be 0 or more", (int)e->o.threads);
     if (!opi__learner_find(e->o.learner))
-        return opi__fail(err, OPI_E_UNKNOWN, -1, "learner \"%s\": there is no such learner; this library has \"boost\"",
-                         e->o.learner);
+        return opi__fail(err, OPI_E_UNKNOWN, -1,
+                         "learner \"%s\": there is no such learner; this library has \"boost\" and \"krige\"", e->o.learner);
     int32_t status = opi__dataset_build(e->ctx, table, e->o.by_mix, &e->d, err);
     if (status)
         return status;

@@ -14,11 +14,23 @@
 #include <string.h>
 
 #define COMBINATION_FOLDS 3
-/* Kinds of held-out combination: a pair of categories, or one category whole (-1): the LLM, and the family, whose place
- * the attention kind then takes (model.c, judge_categories). */
-static const int combination[][2] = {
-    {OPI__C_GPU, OPI__C_PRECISION_CLASS}, {OPI__C_FAMILY, OPI__C_ENGINE}, {OPI__C_SHAPE, -1}, {OPI__C_FAMILY, -1}};
-_Static_assert(sizeof combination / sizeof *combination == OPI__NOVEL_KINDS, "work has an array a kind");
+/* Kinds of held-out rows: a pair of categories, or one category whole (-1): the LLM, and the family, whose place the
+ * attention kind then takes (model.c, judge_categories); the GPU. The campaign is no category. */
+static const int combination[][2] = {{OPI__C_GPU, OPI__C_PRECISION_CLASS},
+                                     {OPI__C_FAMILY, OPI__C_ENGINE},
+                                     {OPI__C_SHAPE, -1},
+                                     {OPI__C_FAMILY, -1},
+                                     {OPI__C_GPU, -1}};
+_Static_assert(sizeof combination / sizeof *combination == OPI__HELD_SITE, "a line a kind");
+
+uint64_t opi__held_key(const opi__dataset *d, int kind, size_t row)
+{
+    const int32_t *code = &d->code[row * OPI__CATEGORIES];
+    if (kind == OPI__HELD_SITE)
+        return (uint64_t)d->source[row];
+    const int *pair = combination[kind];
+    return opi__pair(code[pair[0]], pair[1] < 0 ? 0 : code[pair[1]]);
+}
 
 /* One unit of parallel work. kind -1: all rows; 0: cells; 1 …: combination kind - 1; COARSE: cells in few folds. */
 #define COARSE (OPI__NOVEL_KINDS + 1)
@@ -59,14 +71,12 @@ static void step(fitting *f, const char *stage)
 
 static uint64_t fold_of(const fitting *f, const job *j, size_t i)
 {
-    const int32_t *code = &f->d->code[i * OPI__CATEGORIES];
     if (j->kind == 0)
         return opi__cell_fold(f->d->cell[i], f->s->seed, f->work[j->target].n);
     if (j->kind == COARSE)
         return opi__mix64(f->d->cell[i] ^ opi__mix64(f->s->seed + 3)) % OPI__COARSE_FOLDS;
-    const int *pair = combination[j->kind - 1];
-    uint64_t key = opi__pair(code[pair[0]], pair[1] < 0 ? 0 : code[pair[1]]);
-    return opi__mix64(opi__mix64(key) + f->s->seed + (uint64_t)j->kind) % COMBINATION_FOLDS;
+    return opi__mix64(opi__mix64(opi__held_key(f->d, j->kind - 1, i)) + f->s->seed + (uint64_t)j->kind) %
+           COMBINATION_FOLDS;
 }
 
 /* Rows outside the fold into `keep`; returns how many. */
@@ -80,10 +90,10 @@ static size_t split(const fitting *f, const job *j, uint32_t *keep)
     return n;
 }
 
-static int axis_required(const job *j, int k)
+static int axis_required(int held, int k)
 {
-    const int *pair = combination[j->kind - 1], axis = opi__seen_axes[k];
-    return axis == OPI__C_FAMILY && pair[0] == OPI__C_FAMILY && pair[1] < 0 ? OPI__C_ATTENTION : axis;
+    int axis = opi__seen_axes[k];
+    return axis == OPI__C_FAMILY && held == OPI__HELD_FAMILY ? OPI__C_ATTENTION : axis;
 }
 
 /* A held-out row counts as a new combination only when each of its single values is still among the rows kept. */
@@ -92,7 +102,8 @@ static void mark_seen(const fitting *f, const job *j, const uint32_t *keep, size
     memset(flags, 0, stride * OPI__SEEN_KINDS);
     for (size_t i = 0; i < n; i++)
         for (int k = 0; k < OPI__SEEN_KINDS; k++)
-            flags[(size_t)k * stride + (size_t)f->d->code[keep[i] * OPI__CATEGORIES + (size_t)axis_required(j, k)]] = 1;
+            flags[(size_t)k * stride +
+                  (size_t)f->d->code[keep[i] * OPI__CATEGORIES + (size_t)axis_required(j->kind - 1, k)]] = 1;
 }
 
 static size_t widest(const opi__dataset *d)
@@ -118,8 +129,8 @@ static void predict_held(fitting *f, const job *j, void *state, const uint32_t *
         if (fold_of(f, j, row) != (uint64_t)j->fold)
             continue;
         for (int k = 0; k < OPI__SEEN_KINDS && combined; k++)
-            inside &= flags[(size_t)k * stride + (size_t)code[axis_required(j, k)]];
-        f->learner->predict(state, &f->d->x[row * OPI__FEATURES], code, &mean, &spread);
+            inside &= flags[(size_t)k * stride + (size_t)code[axis_required(j->kind - 1, k)]];
+        f->learner->predict(state, &f->d->x[row * OPI__FEATURES], code, f->d->source[row], &mean, &spread);
         if (j->kind == 0)
             w->held[i] = mean, w->spread[i] = spread;
         else if (j->kind == COARSE)
@@ -127,6 +138,44 @@ static void predict_held(fitting *f, const job *j, void *state, const uint32_t *
         else
             w->novel[j->kind - 1][i] = inside ? (f->d->y[j->target][row] - mean) / spread : NAN;
     }
+}
+
+/* With a closed form: a row counts as a new combination when each of its single values is measured outside of what was
+ * held out too, that is in another block. */
+static int32_t mark_inside(const fitting *f, opi__target_work *w, int held)
+{
+    size_t stride = widest(f->d);
+    uint64_t *first = opi__alloc(f->ctx, stride, sizeof *first);
+    uint8_t *state = opi__alloc(f->ctx, stride, 1); /* 0: not seen, 1: in one block, 2: in several */
+    for (int k = 0; k < OPI__SEEN_KINDS && first && state; k++) {
+        size_t axis = (size_t)axis_required(held, k);
+        memset(state, 0, stride);
+        for (size_t i = 0; i < w->n; i++) {
+            size_t code = (size_t)f->d->code[w->row[i] * OPI__CATEGORIES + axis];
+            uint64_t key = opi__held_key(f->d, held, w->row[i]);
+            if (!state[code])
+                first[code] = key, state[code] = 1;
+            else if (first[code] != key)
+                state[code] = 2;
+        }
+        for (size_t i = 0; i < w->n; i++)
+            if (state[f->d->code[w->row[i] * OPI__CATEGORIES + axis]] < 2)
+                w->novel[held][i] = NAN;
+    }
+    int32_t status = first && state ? OPI_OK : OPI_E_NOMEM;
+    opi__free(f->ctx, first);
+    opi__free(f->ctx, state);
+    return status;
+}
+
+static int32_t take_closed(const fitting *f, opi__target_work *w)
+{
+    int32_t status = OPI_OK;
+    for (int k = 0; k < OPI__NOVEL_KINDS && !status; k++) {
+        memcpy(w->novel[k], w->apart[k], w->n * sizeof **w->novel);
+        status = mark_inside(f, w, k);
+    }
+    return status;
 }
 
 static uint64_t job_seed(const fitting *f, const job *j, uint64_t stage)
@@ -149,9 +198,19 @@ static void run_location(void *user, size_t at)
     int32_t status = keep && flags ? OPI_OK : OPI_E_NOMEM;
     if (!status) {
         size_t n = split(f, j, keep);
-        opi__fit_job fit = {
-            .data = f->d, .target = j->target, .row = keep, .n = n, .seed = job_seed(f, j, 0), .stop = stop, .user = f};
+        opi__held_out held = {.location = w->held, .spread = w->spread};
+        memcpy(held.kind, w->apart, sizeof held.kind);
+        opi__fit_job fit = {.data = f->d,
+                            .target = j->target,
+                            .row = keep,
+                            .n = n,
+                            .seed = job_seed(f, j, 0),
+                            .stop = stop,
+                            .user = f,
+                            .held = f->learner->closed_form ? &held : NULL};
         status = f->learner->fit(f->ctx, &fit, &state, NULL);
+        if (!status && f->learner->closed_form)
+            status = take_closed(f, w);
         if (!status && j->kind >= 0)
             predict_held(f, j, state, keep, n, flags);
     }
@@ -244,6 +303,9 @@ static int32_t prepare(fitting *f, const uint32_t *row, size_t n)
         w->z = opi__alloc(f->ctx, f->d->n, sizeof *w->z);
         if (!w->held || !w->spread || !w->coarse || !w->head || !w->z)
             return OPI_E_NOMEM;
+        for (int k = 0; k < OPI__HELD_KINDS && f->learner->closed_form; k++)
+            if (!(w->apart[k] = opi__alloc(f->ctx, w->n, sizeof(double))))
+                return OPI_E_NOMEM;
         for (int k = 0; k < OPI__NOVEL_KINDS; k++) {
             if (!(w->novel[k] = opi__alloc(f->ctx, w->n, sizeof(double))))
                 return OPI_E_NOMEM;
@@ -276,11 +338,13 @@ static void plan(fitting *f, int heads)
         if (best < 0)
             break;
         bound = most;
+        int again = !heads && !f->learner->closed_form;
         add_jobs(f, best, -1, 1);
-        add_jobs(f, best, 0, opi__cell_folds(f->work[best].n));
-        for (int k = 1; k <= OPI__NOVEL_KINDS && !heads; k++)
+        if (heads || again)
+            add_jobs(f, best, 0, opi__cell_folds(f->work[best].n));
+        for (int k = 1; k <= OPI__NOVEL_KINDS && again; k++)
             add_jobs(f, best, k, COMBINATION_FOLDS);
-        if (!heads)
+        if (again)
             add_jobs(f, best, COARSE, OPI__COARSE_FOLDS);
     }
 }
@@ -306,6 +370,8 @@ static void release(fitting *f)
         opi__free(f->ctx, w->z);
         for (int k = 0; k < OPI__NOVEL_KINDS; k++)
             opi__free(f->ctx, w->novel[k]);
+        for (int k = 0; k < OPI__HELD_KINDS; k++)
+            opi__free(f->ctx, w->apart[k]);
     }
     opi__free(f->ctx, f);
 }
@@ -368,7 +434,8 @@ int32_t opi__fit_rows(opi_ctx *ctx, const opi__dataset *d, const uint32_t *row, 
     else
         opi__free(ctx, m);
     if (status == OPI_E_UNKNOWN)
-        return opi__fail(err, status, -1, "learner \"%s\": there is no such learner; this library has \"boost\"",
+        return opi__fail(err, status, -1,
+                         "learner \"%s\": there is no such learner; this library has \"boost\" and \"krige\"",
                          s->learner);
     if (status == OPI_E_CANCELED)
         return opi__fail(err, status, -1, "fitting was canceled");

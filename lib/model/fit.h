@@ -4,7 +4,7 @@
 #define OPI_MODEL_FIT_H
 #include "model/model.h"
 
-#define OPI__NOVEL_KINDS     4 /* kinds of combination held out, fit.c */
+#define OPI__NOVEL_KINDS     (OPI__HELD_FAMILY + 1) /* kinds of combination held out, fit.c */
 #define OPI__MOST_CELL_FOLDS 20
 #define OPI__COARSE_FOLDS    4
 
@@ -16,6 +16,7 @@ typedef struct opi__target_work {
     double *coarse;                  /* [n] the same location from OPI__COARSE_FOLDS folds, for the learning curve */
     double *novel[OPI__NOVEL_KINDS]; /* [n] standardized residual with the row's combination held out; NaN where that
                                         leaves the row outside */
+    double *apart[OPI__HELD_KINDS];  /* [n] the same whether inside or not; NULL without a closed form */
     double *z;                       /* [dataset rows] standardized residual of the held-out location, for the head */
     double (*head)[3];               /* [n] outputs of heads that did not see the row's cell */
 } opi__target_work;

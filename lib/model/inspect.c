@@ -77,6 +77,9 @@ static void group_name(const opi_model *m, uint64_t key, char *buf, size_t size)
     }
 }
 
+static const char *const novelties[OPI__NOVELTIES] = {"known", "new-combination", "outside", "new-site"};
+_Static_assert((OPI__NOVELTIES & (OPI__NOVELTIES - 1)) == 0, "a damaged key must not reach beyond the names");
+
 static void add_groups(const opi_model *m, const opi__target_model *g, opi__json *o)
 {
     opi__json *list = opi__json_add_array(o, "calibration_groups");
@@ -85,7 +88,7 @@ static void add_groups(const opi_model *m, const opi__target_model *g, opi__json
         opi__json *one = opi__json_add_object(list, NULL);
         group_name(m, g->group[i].key, name, sizeof name);
         opi__json_add_string(one, "name", name);
-        opi__json_add_string(one, "novelty", g->group[i].key >> 60 == OPI__N_KNOWN ? "known" : "new-combination");
+        opi__json_add_string(one, "novelty", novelties[g->group[i].key >> 60 & (OPI__NOVELTIES - 1)]);
         opi__json_add_int(one, "scores", g->group[i].count);
     }
 }

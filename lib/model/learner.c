@@ -109,9 +109,11 @@ static int32_t boost_fit(opi_ctx *ctx, const opi__fit_job *job, void **state, op
     return OPI_OK;
 }
 
-static void boost_predict(const void *state, const float *x, const int32_t *code, double *mean, double *spread)
+static void boost_predict(const void *state, const float *x, const int32_t *code, int32_t site, double *mean,
+                          double *spread)
 {
     (void)code;
+    (void)site;
     opi__forest_eval(&((const boosted *)state)->forest, x, mean);
     *spread = 1;
 }
@@ -146,16 +148,15 @@ static void boost_release(opi_ctx *ctx, void *state)
     opi__free(ctx, b);
 }
 
-static const opi__learner learners[] = {
-    {"boost", boost_fit, boost_predict, boost_save, boost_load, boost_release},
-};
+static const opi__learner boosting = {"boost", 0, boost_fit, boost_predict, NULL, NULL, boost_save, boost_load, boost_release};
+static const opi__learner *const learners[] = {&boosting, &opi__learner_krige};
 
 const opi__learner *opi__learner_find(const char *name)
 {
     if (!name)
-        return &learners[0];
+        return learners[0];
     for (size_t i = 0; i < sizeof learners / sizeof *learners; i++)
-        if (!strcmp(learners[i].name, name))
-            return &learners[i];
+        if (!strcmp(learners[i]->name, name))
+            return learners[i];
     return NULL;
 }

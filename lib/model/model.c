@@ -40,8 +40,9 @@ void opi_model_free(opi_model *m)
         if (!m->in_block)
             opi__free(ctx, m->known[c]);
     }
-    if (!m->in_block) {
+    if (!m->in_block || m->own_manifest)
         opi__free(ctx, m->manifest);
+    if (!m->in_block) {
         opi__free(ctx, m->anchor);
     }
     opi_text_free(m->block);
@@ -148,11 +149,12 @@ double opi__gap(const double *head)
     return exp(fmin((head[1] + head[2]) / 2, 20));
 }
 
-void opi__locate(const opi_model *m, int32_t target, const float *x, const int32_t *code, double base, opi__location *l)
+void opi__locate(const opi_model *m, int32_t target, const float *x, const int32_t *code, int32_t site, double base,
+                 opi__location *l)
 {
     const opi__target_model *g = &m->target[target];
     double mean, spread, head[3];
-    m->learner->predict(g->state, x, code, &mean, &spread);
+    m->learner->predict(g->state, x, code, site, &mean, &spread);
     opi__forest_eval(&g->head, x, head);
     l->median = base + mean + spread * g->head_share * head[0];
     l->gap = spread * opi__gap(head);
@@ -192,15 +194,27 @@ const opi__group *opi__group_of(const opi__target_model *t, int novelty, const i
     return NULL;
 }
 
+/* The calibration that matches the question. Errors at a campaign never seen hold all else that is new there. */
+static const opi__group *calibration(const opi__target_model *t, int32_t status, int32_t site, const int32_t *code)
+{
+    const opi__group *g = NULL;
+    if (status == OPI_P_OOD)
+        g = opi__group_of(t, OPI__N_OUTSIDE, code);
+    if (!g && site == OPI__NEW_SITE)
+        g = opi__group_of(t, OPI__N_SITE, code);
+    if (!g)
+        g = opi__group_of(t, status == OPI_P_OK ? OPI__N_KNOWN : OPI__N_COMBINATION, code);
+    return g;
+}
+
 void opi__answer_row(const opi_model *m, int32_t target, const double *envelope, const float *x, const int32_t *code,
-                     double base, opi__answer *out)
+                     int32_t site, double base, opi__answer *out)
 {
     const int32_t source = opi__residual_of(target);
     const opi__target_model *t = &m->target[source];
     opi__judge(m, source, envelope, code, &out->verdict);
-    opi__locate(m, source, x, code, base, &out->location);
-    /* Outside, the widest calibration there is; the verdict says not to trust it. */
-    const opi__group *g = opi__group_of(t, out->verdict.status == OPI_P_OK ? OPI__N_KNOWN : OPI__N_COMBINATION, code);
+    opi__locate(m, source, x, code, site, base, &out->location);
+    const opi__group *g = calibration(t, out->verdict.status, site, code);
     out->score = g ? &t->score[g->first] : NULL;
     out->n = g ? g->count : 0;
     out->group = g ? (uint32_t)(g - t->group) : UINT32_MAX;

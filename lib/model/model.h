@@ -14,7 +14,7 @@ extern const int opi__pair_axes[OPI__PAIR_KINDS][2];
 extern const int opi__seen_axes[OPI__SEEN_KINDS];
 
 /* Novelty a calibration stands for. */
-enum { OPI__N_KNOWN, OPI__N_COMBINATION, OPI__NOVELTIES };
+enum { OPI__N_KNOWN, OPI__N_COMBINATION, OPI__N_OUTSIDE, OPI__N_SITE, OPI__NOVELTIES };
 #define OPI__GROUP_LEVELS 4
 /* Finest level for new combinations: finer groups would each rest on the errors of one or two held-out combinations. */
 #define OPI__COMBINATION_LEVEL 2
@@ -54,7 +54,8 @@ struct opi_model {
     opi_text *block;  /* the loaded bytes; NULL when static or fitted here */
     int32_t in_block; /* 1: the arrays point into a block */
     size_t bytes;     /* of the loaded block; 0 when fitted here */
-    char *manifest;   /* JSON object text; owned unless in_block */
+    char *manifest;   /* JSON object text; owned unless in_block and not own_manifest */
+    int32_t own_manifest;
     opi__names names[OPI__CATEGORIES];
     uint8_t *known[OPI__CATEGORIES]; /* per code: in the training rows at all */
     opi__target_model target[OPI__T_COUNT];
@@ -88,13 +89,14 @@ typedef struct opi__location {
     double median, gap; /* log scale */
 } opi__location;
 double opi__gap(const double *head); /* from the head's outputs */
-void opi__locate(const opi_model *m, int32_t target, const float *x, const int32_t *code, double base,
+void opi__locate(const opi_model *m, int32_t target, const float *x, const int32_t *code, int32_t site, double base,
                  opi__location *l);
 /* The calibration group that answers for this row: the finest level with enough scores. NULL when there is none at
  * all. */
 const opi__group *opi__group_of(const opi__target_model *t, int novelty, const int32_t *code);
 uint64_t opi__group_key(int novelty, int level, const int32_t *code);
 
+#define OPI__NEW_SITE (-1) /* a user's cluster is a campaign nobody has measured */
 /* The one path from a row to an answer, on the log scale: prediction, probabilities and evaluation all go through it. */
 typedef struct opi__answer {
     opi__verdict verdict;
@@ -103,9 +105,10 @@ typedef struct opi__answer {
     size_t n;
     uint32_t group; /* its index; UINT32_MAX = there is none */
 } opi__answer;
-/* The target (or the one whose residual it shares) must be learned. base: log of the target's own physics value. */
+/* The target (or the one whose residual it shares) must be learned. site: of the dataset, or OPI__NEW_SITE. base: log of
+ * the target's own physics value. */
 void opi__answer_row(const opi_model *m, int32_t target, const double *envelope, const float *x, const int32_t *code,
-                     double base, opi__answer *out);
+                     int32_t site, double base, opi__answer *out);
 void opi__answer_bounds(const opi__answer *a, double level, double *lo, double *hi);
 
 /* Distance of a question to a measured anchor: whitened numbers, one unit per differing category. */

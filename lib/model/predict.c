@@ -64,7 +64,7 @@ static void from_physics(const opi_model *m, const opi__question *q, int32_t tar
         opi__location l;
         if (!m->target[kin].learned)
             continue;
-        opi__locate(m, kin, q->x, q->code, q->encoded.base[kin], &l);
+        opi__locate(m, kin, q->x, q->code, OPI__NEW_SITE, q->encoded.base[kin], &l);
         log_value += l.median - q->encoded.base[kin];
         break;
     }
@@ -86,7 +86,7 @@ static void predict_target(const opi_model *m, const opi__question *q, int32_t t
         from_physics(m, q, target, level, out);
         return;
     }
-    opi__answer_row(m, target, q->encoded.envelope, q->x, q->code, q->encoded.base[target], &a);
+    opi__answer_row(m, target, q->encoded.envelope, q->x, q->code, OPI__NEW_SITE, q->encoded.base[target], &a);
     out->status = a.verdict.status;
     out->ood_distance = a.verdict.distance;
     out->ood_axis = a.verdict.axis, out->ood_axis2 = a.verdict.axis2;
@@ -209,7 +209,7 @@ int32_t opi_predict_exceed(const opi_model *m, const opi_config *config, size_t 
         return OPI_OK;
     }
     opi__question_make(m, &c, &q);
-    opi__answer_row(m, (int32_t)target, q.encoded.envelope, q.x, q.code, q.encoded.base[target], &a);
+    opi__answer_row(m, (int32_t)target, q.encoded.envelope, q.x, q.code, OPI__NEW_SITE, q.encoded.base[target], &a);
     double z = (log(limit) - a.location.median) / a.location.gap;
     *probability = a.score ? opi__conformal_exceed(a.score, a.n, z) : NAN;
     return OPI_OK;

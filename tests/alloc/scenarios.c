@@ -211,7 +211,7 @@ static int32_t run_fit(const char **problem)
     rc = opi_table_parse(ctx, world, size, NULL, &table, NULL);
     settle(rc, table, problem);
     if (rc == OPI_OK) {
-        opi_fit_options options = {.struct_size = sizeof options, .threads = 1};
+        opi_fit_options options = {.struct_size = sizeof options, .threads = 1, .learner = "boost"};
         rc = opi_model_fit(ctx, table, &options, &model, NULL);
         settle(rc, model, problem);
         if (rc == OPI_OK)

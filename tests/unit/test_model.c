@@ -22,7 +22,8 @@ static opi_error err;
 static opi_model *fit(const opi_table *t, uint64_t seed, int32_t threads)
 {
     const opi_fit_options o = {
-        .struct_size = sizeof o, .seed = seed, .threads = threads, .note = "made up", .date = "2026-01-02"};
+        .struct_size = sizeof o, .seed = seed, .threads = threads, .learner = "boost", .note = "made up",
+        .date = "2026-01-02"};
     opi_model *m = NULL;
     ck_assert_msg(opi_model_fit(ctx, t, &o, &m, &err) == OPI_OK, "%s", err.message);
     return m;
@@ -314,7 +315,8 @@ START_TEST(progress_and_cancel)
 {
     watch w = {0};
     opi_model *m = NULL;
-    opi_fit_options o = {.struct_size = sizeof o, .threads = 1, .seed = 1, .progress = watching, .progress_user = &w};
+    opi_fit_options o = {.struct_size = sizeof o, .threads = 1, .seed = 1, .learner = "boost", .progress = watching,
+                         .progress_user = &w};
     ck_assert_int_eq(opi_model_fit(ctx, table, &o, &m, &err), OPI_OK);
     opi_model_free(m);
     ck_assert_int_eq(w.backwards, 0);

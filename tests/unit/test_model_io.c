@@ -41,7 +41,7 @@ static void once(void)
     ck_assert_int_eq(opi_ctx_create(NULL, &ctx, NULL), OPI_OK);
     table = world_table(ctx, &small);
     ck_assert_ptr_nonnull(table);
-    const opi_fit_options o = {.struct_size = sizeof o, .seed = 1};
+    const opi_fit_options o = {.struct_size = sizeof o, .seed = 1, .learner = "boost"};
     ck_assert_int_eq(opi_model_fit(ctx, table, &o, &fitted, &err), OPI_OK);
     bytes = saved(fitted);
 }

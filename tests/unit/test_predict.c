@@ -43,7 +43,7 @@ static void once(void)
 {
     const opi_ctx_options counting = {.struct_size = sizeof counting,
                                       .allocator = {NULL, counted, counted_again, release}};
-    const opi_fit_options o = {.struct_size = sizeof o, .seed = 1};
+    const opi_fit_options o = {.struct_size = sizeof o, .seed = 1, .learner = "boost"};
     ck_assert_int_eq(opi_ctx_create(&counting, &ctx, NULL), OPI_OK);
     table = world_table(ctx, &made);
     ck_assert_ptr_nonnull(table);
@@ -333,7 +333,7 @@ START_TEST(shares_end_at_one)
     static char csv[16384];
     const size_t target = OPI__T_KV_USAGE;
     const opi_predict_options o = {.struct_size = sizeof o, .level = .95, .targets = &target, .n_targets = 1};
-    const opi_fit_options f = {.struct_size = sizeof f, .seed = 1};
+    const opi_fit_options f = {.struct_size = sizeof f, .seed = 1, .learner = "boost"};
     opi_table *full = NULL;
     opi_model *m = NULL;
     opi_prediction p;

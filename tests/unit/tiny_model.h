@@ -52,7 +52,7 @@ static inline opi_model *tiny_model(opi_ctx *ctx)
 {
     static const char manifest[] = "{\"schema_version\": 1}";
     const world w = {.targets = 2, .hardware = 2};
-    const opi__fit_settings settings = {.seed = 1, .threads = 1, .support_only = 1};
+    const opi__fit_settings settings = {.seed = 1, .threads = 1, .support_only = 1, .learner = "boost"};
     opi_table *table = world_table(ctx, &w);
     opi__dataset d;
     opi_model *m = NULL;

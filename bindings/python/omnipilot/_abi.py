@@ -246,6 +246,7 @@ FUNCTIONS = {
     "opi_table_report": (c_int32, [_handle, _out, _err]),
     "opi_import_count": (c_size_t, []),
     "opi_import_name_at": (c_char_p, [c_size_t]),
+    "opi_model_adapt": (c_int32, [_handle, _handle, _out, _err]),
     "opi_model_fit": (c_int32, [_handle, _handle, POINTER(FitOptions), _out, _err]),
     "opi_model_load_default": (c_int32, [_handle, _out, _err]),
     "opi_model_load_file": (c_int32, [_handle, c_char_p, _out, _err]),
