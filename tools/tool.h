@@ -66,6 +66,6 @@ int run_llms(const args *a);
 int run_memory(const args *a);
 int run_plan(const args *a);
 int run_preferences(const args *a);
-extern const verb verb_advise, verb_predict, verb_fit, verb_adapt, verb_evaluate, verb_inspect, verb_gpus, verb_llms, verb_memory,
-    verb_plan, verb_preferences;
+extern const verb verb_advise, verb_predict, verb_fit, verb_adapt, verb_evaluate, verb_inspect, verb_gpus, verb_llms,
+    verb_memory, verb_plan, verb_preferences;
 #endif

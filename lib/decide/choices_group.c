@@ -202,8 +202,8 @@ static void note_oddities(opi__choices *c, const finding *single)
     look_across(c, &wavering);
     if (single->count > 0) {
         name_situation(where, sizeof where, single->first, 0);
-        opi__choices_note(c, "single-alternative", "%s: only one configuration was offered%s: left out, it was no choice", where,
-                          more(single, rest, sizeof rest));
+        opi__choices_note(c, "single-alternative", "%s: only one configuration was offered%s: left out, it was no choice",
+                          where, more(single, rest, sizeof rest));
     }
     if (wavering.count > 0) {
         name_situation(where, sizeof where, wavering.first, 1);
@@ -211,10 +211,10 @@ static void note_oddities(opi__choices *c, const finding *single)
         opi__choices_note(c, "same-offer-other-choice", "%s, and %s: the same configurations were offered and different ones "
                           "chosen%s: counted as wavering", where, other, more(&wavering, rest, sizeof rest));
     }
-    note_pair(c, &dominated, "dominated-choice", "choice \"%s\": line %llu was chosen although line %llu is at least as good in "
-              "every column used%s: a column that mattered may be missing");
-    note_pair(c, &twins, "identical-alternatives", "choice \"%s\": line %llu was chosen and line %llu is the same in every column "
-              "used%s: a column that mattered may be missing");
+    note_pair(c, &dominated, "dominated-choice", "choice \"%s\": line %llu was chosen although line %llu is at least as "
+              "good in every column used%s: a column that mattered may be missing");
+    note_pair(c, &twins, "identical-alternatives", "choice \"%s\": line %llu was chosen and line %llu is the same in every "
+              "column used%s: a column that mattered may be missing");
 }
 
 int32_t opi__choices_group(opi__choices *c, opi_error *err)

@@ -233,15 +233,15 @@ static void note_fit(opi__choices *c, const work *w, const opi_preferences *p)
         if (o->status != OPI_PREF_IDENTIFIED)
             continue;
         if (a != OPI__A_COST && o->weight < 0)
-            opi__choices_note(c, "wrong-sign", "%s: the choices pull the wrong way (%.3g ± %.2g)%s: 0 is used and the others are "
-                              "fitted without it", o->name, o->weight, o->se,
+            opi__choices_note(c, "wrong-sign", "%s: the choices pull the wrong way (%.3g ± %.2g)%s: 0 is used and the others "
+                              "are fitted without it", o->name, o->weight, o->se,
                               o->hi < 0 ? ", and not by chance: a column that mattered may be missing" : "");
         else if (a != OPI__A_COST && o->used == 0)
             opi__choices_note(c, "wrong-sign", "%s: pulls the wrong way once the weights that do are left out: 0 is used",
                               o->name);
         if (p->summary.ridge * w->fit.covariance[a * K + a] > 0.1)
-            opi__choices_note(c, "ridge", "%s: the ridge supplies more than a tenth of what is known: record more choices where "
-                              "it differs", o->column);
+            opi__choices_note(c, "ridge", "%s: the ridge supplies more than a tenth of what is known: record more choices "
+                              "where it differs", o->column);
     }
     if (p->summary.situations < 10 * fitted)
         opi__choices_note(c, "few-choices", "%llu situation%s for %zu coefficient%s: standard errors are for many choices, ten "

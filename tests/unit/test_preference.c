@@ -111,8 +111,8 @@ START_TEST(any_start_one_answer)
 }
 END_TEST
 
-/* Two kinds of situations, two configurations in each: A differs in cost alone, B in tokens/s alone. Both are binary logits with
- * one coefficient, log(n / (N - n)) over the difference, of variance N / (n (N - n)) over its square. */
+/* Two kinds of situations, two configurations in each: A differs in cost alone, B in tokens/s alone. Both are binary logits
+ * with one coefficient, log(n / (N - n)) over the difference, of variance N / (n (N - n)) over its square. */
 static char *binary_file(int n_a, int cheap, int n_b, int fast)
 {
     static char text[40000];
@@ -264,7 +264,8 @@ END_TEST
 
 START_TEST(columns_in_any_order)
 {
-    static const char a[] = "choice,chosen,usd_per_h,queue_s\n1,1,10,7200\n1,0,12,0\n2,0,10,7200\n2,1,11,0\n3,1,9,100\n3,0,12,90\n";
+    static const char a[] = "choice,chosen,usd_per_h,queue_s\n1,1,10,7200\n1,0,12,0\n2,0,10,7200\n2,1,11,0\n"
+                            "3,1,9,100\n3,0,12,90\n";
     static const char b[] = "queue_s,chosen,gpu,usd_per_h,choice\r\n7200,1,x,10,1\r\n\r\n0,0,\"a,b\",12,1\r\n7200,0,,10,2\r\n"
                             "0,1,,11,2\r\n100,1,,9,3\r\n90,0,,12,3\r\n";
     opi_preferences *p = choice_fit(ctx, a, NULL), *q = choice_fit(ctx, b, NULL);

@@ -118,7 +118,8 @@ static int logit(opi__rng *r, double u)
 
 static int constant_queue(int i, opi__rng *r, char *x, char *y)
 {
-    const double a = 10 * opi__rng_uniform(r), b = 10 * opi__rng_uniform(r), s = opi__rng_uniform(r), t = opi__rng_uniform(r);
+    const double a = 10 * opi__rng_uniform(r), b = 10 * opi__rng_uniform(r);
+    const double s = opi__rng_uniform(r), t = opi__rng_uniform(r);
     sprintf(x, "%.17g,%d,%.17g", a, 100 * i, s);
     sprintf(y, "%.17g,%d,%.17g", b, 100 * i, t);
     return logit(r, 0.5 * (b - a) + 5 * (t - s));
@@ -141,7 +142,8 @@ END_TEST
 
 static int collinear_power(int i, opi__rng *r, char *x, char *y)
 {
-    const double a = 10 * opi__rng_uniform(r), b = 10 * opi__rng_uniform(r), q = 1000 * opi__rng_uniform(r), s = opi__rng_uniform(r);
+    const double a = 10 * opi__rng_uniform(r), b = 10 * opi__rng_uniform(r);
+    const double q = 1000 * opi__rng_uniform(r), s = opi__rng_uniform(r);
     sprintf(x, "%.17g,%.17g,%.17g,%.17g", a, q, 50 + 3 * q, s); /* power: a straight line of the queue */
     sprintf(y, "%.17g,%d,%d,0", b, i, 50 + 3 * i);
     return logit(r, 0.5 * (b - a) - 2 * s);
@@ -188,7 +190,8 @@ END_TEST
 /* Never a configuration that may break an SLO when another does not: only ties of the SLO tell about cost and value. */
 static int slo_first(int i, opi__rng *r, char *x, char *y)
 {
-    const double a = 10 * opi__rng_uniform(r), b = 10 * opi__rng_uniform(r), q = 2e5 * opi__rng_uniform(r);
+    const double a = 10 * opi__rng_uniform(r), b = 10 * opi__rng_uniform(r);
+    const double q = 2e5 * opi__rng_uniform(r);
     const double s = i % 3 ? 0.1 : 0.1 + 0.5 * opi__rng_uniform(r);
     sprintf(x, "%.17g,%.17g,%.17g", a, q, s);
     sprintf(y, "%.17g,0,0.1", b);
@@ -214,7 +217,8 @@ END_TEST
 static int without_noise(int i, opi__rng *r, char *x, char *y)
 {
     (void)i;
-    const double a = 10 * opi__rng_uniform(r), b = 10 * opi__rng_uniform(r), s = opi__rng_uniform(r), t = opi__rng_uniform(r);
+    const double a = 10 * opi__rng_uniform(r), b = 10 * opi__rng_uniform(r);
+    const double s = opi__rng_uniform(r), t = opi__rng_uniform(r);
     sprintf(x, "%.17g,%.17g", a, s);
     sprintf(y, "%.17g,%.17g", b, t);
     return b - a + 10 * (t - s) > 0;
@@ -256,7 +260,8 @@ END_TEST
 static int likes_queues(int i, opi__rng *r, char *x, char *y)
 {
     (void)i;
-    const double a = 10 * opi__rng_uniform(r), b = 10 * opi__rng_uniform(r), q = 2e5 * opi__rng_uniform(r), s = opi__rng_uniform(r);
+    const double a = 10 * opi__rng_uniform(r), b = 10 * opi__rng_uniform(r);
+    const double q = 2e5 * opi__rng_uniform(r), s = opi__rng_uniform(r);
     sprintf(x, "%.17g,%.17g,%.17g", a, q, s);
     sprintf(y, "%.17g,0,0", b);
     return logit(r, 0.5 * (b - a) + 1e-5 * q - 2 * s);
@@ -324,7 +329,8 @@ START_TEST(extreme_numbers)
     char text[4000];
     size_t at = (size_t)sprintf(text, "choice,chosen,usd_per_h,out_tok_s,power_w\n");
     for (int i = 0; i < 25; i++)
-        at += (size_t)sprintf(text + at, "%d,1,%s,%s,1\n%d,0,%s,1e12,1e12\n", i, rows[i % 5], rows[i / 5], i, rows[(i + 2) % 5]);
+        at += (size_t)sprintf(text + at, "%d,1,%s,%s,1\n%d,0,%s,1e12,1e12\n", i, rows[i % 5], rows[i / 5], i,
+                              rows[(i + 2) % 5]);
     opi_preferences *p = choice_fit(ctx, text, NULL);
     opi_utility u = {.struct_size = sizeof u};
     ck_assert(isfinite(choice_summary(p).log_likelihood));

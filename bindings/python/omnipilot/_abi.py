@@ -223,7 +223,8 @@ STRUCTS = {"opi_error": Error, "opi_gpu": Gpu, "opi_llm": Llm, "opi_config": Con
            "opi_predict_options": PredictOptions, "opi_support": Support, "opi_inventory": Inventory, "opi_slo": Slo,
            "opi_utility": Utility, "opi_advise_request": AdviseRequest, "opi_terms": Terms,
            "opi_candidate": Candidate, "opi_prior": Prior, "opi_preferences_options": PreferencesOptions,
-           "opi_preference": Preference, "opi_preferences_summary": PreferencesSummary, "opi_plan_options": PlanOptions, "opi_plan_result": PlanResult,
+           "opi_preference": Preference, "opi_preferences_summary": PreferencesSummary,
+           "opi_plan_options": PlanOptions, "opi_plan_result": PlanResult,
            "opi_plan_closed": PlanClosed, "opi_plan_spares": PlanSpares, "opi_plan_measured": PlanMeasured,
            "opi_plan_check": PlanCheck}
 
