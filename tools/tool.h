@@ -65,7 +65,7 @@ int run_gpus(const args *a);
 int run_llms(const args *a);
 int run_memory(const args *a);
 int run_plan(const args *a);
-extern const verb verb_adapt;
-extern const verb verb_advise, verb_predict, verb_fit, verb_evaluate, verb_inspect, verb_gpus, verb_llms, verb_memory,
-    verb_plan;
+int run_preferences(const args *a);
+extern const verb verb_advise, verb_predict, verb_fit, verb_adapt, verb_evaluate, verb_inspect, verb_gpus, verb_llms,
+    verb_memory, verb_plan, verb_preferences;
 #endif

@@ -140,6 +140,74 @@ OPI_API int32_t opi_evaluate_everyday(opi_ctx *ctx, const opi_model *model, opi_
 /** Machine-readable name of an OPI_R_… code ("memory", "divisibility", …). */
 OPI_API const char *opi_reason_name(int32_t reason);
 
+/** Utility weights from what operators chose among offered configurations: a conditional logit (McFadden 1974) over the
+ *  attributes of the utility, each weight in dollars because it is relative to that of the node cost (docs/preferences.md).
+ *  Owner: the caller, opi_preferences_free. Immutable. */
+typedef struct opi_preferences opi_preferences;
+
+typedef struct opi_preferences_options {
+    uint32_t struct_size;
+    uint32_t reserved;
+    double ridge;            /**< on coefficients of attributes in units of their spread; 0 = 0.1 */
+    double level;            /**< of the intervals, 0.5 to 0.999; 0 = 0.95 */
+    const opi_utility *base; /**< what choices cannot tell is kept from it; NULL = the defaults */
+} opi_preferences_options;
+
+/** Whether the choices tell a weight. Any other than IDENTIFIED keeps the base's. */
+#define OPI_PREF_IDENTIFIED 0
+#define OPI_PREF_NO_COLUMN 1  /**< the file does not have its column */
+#define OPI_PREF_CONSTANT 2   /**< the column does not vary within any situation */
+#define OPI_PREF_COLLINEAR 3  /**< the column is a straight-line combination of others */
+#define OPI_PREF_SEPARATED 4  /**< it explains choices without exception: the larger, the better the fit */
+#define OPI_PREF_NO_SCALE 5   /**< the weight of the cost itself is not identified, or not above 0: no dollars */
+
+/** One weight. NaN where the status leaves no number. */
+typedef struct opi_preference {
+    uint32_t struct_size;
+    int32_t status;        /**< OPI_PREF_… */
+    const char *name;      /**< of the weight in opi_utility; static */
+    const char *column;    /**< of the choice file; static */
+    const char *unit;      /**< of the weight; static */
+    double weight, se;     /**< estimate and standard error (delta method) */
+    double lo, hi;         /**< interval (Fieller 1954) */
+    double used;           /**< what opi_preferences_utility gives: the estimate, 0 for a negative one, or the base's */
+    double coefficient, coefficient_se; /**< of the logit, per unit of the attribute */
+} opi_preference;
+
+typedef struct opi_preferences_summary {
+    uint32_t struct_size;
+    int32_t cost_status;         /**< OPI_PREF_… of the node cost: IDENTIFIED, or there are no weights in dollars */
+    uint64_t situations, alternatives; /**< used */
+    uint64_t left_out;           /**< situations with one configuration only */
+    uint64_t hits;               /**< situations whose choice has the highest fitted utility */
+    double log_likelihood, log_likelihood_null; /**< null: every alternative alike */
+    double cost, cost_se;        /**< logit coefficient of a dollar per hour saved, and its standard error */
+    double noise_usd_per_h;      /**< spread (standard deviation) of what the utility does not explain; NaN: no scale */
+    double ridge, level;         /**< as used */
+} opi_preferences_summary;
+
+/** Reads a choice file (CSV, docs/preferences.md) and fits. Errors: OPI_E_FORMAT (a column, a cell, a file that contradicts
+ *  itself: no or several configurations chosen in a situation), OPI_E_RANGE, OPI_E_NODATA, OPI_E_NOMEM; a weight that the
+ *  choices do not tell is a status, not an error. */
+OPI_API int32_t opi_preferences_fit(opi_ctx *ctx, const char *csv, size_t size, const opi_preferences_options *options,
+                                    opi_preferences **out, opi_error *err);
+OPI_API void opi_preferences_free(opi_preferences *preferences);
+OPI_API int32_t opi_preferences_get_summary(const opi_preferences *preferences, opi_preferences_summary *out, opi_error *err);
+/** Weights, the same ones in the same order whatever the file has. */
+OPI_API size_t opi_preferences_count(const opi_preferences *preferences);
+OPI_API int32_t opi_preferences_at(const opi_preferences *preferences, size_t index, opi_preference *out, opi_error *err);
+/** The whole utility, ready for opi_advise_request. Errors: OPI_E_NODATA when there is no scale, OPI_E_RANGE. */
+OPI_API int32_t opi_preferences_utility(const opi_preferences *preferences, opi_utility *out, opi_error *err);
+/** The same as the JSON that opi_utility_parse reads, written beside `path` first and renamed. Errors: also OPI_E_IO. */
+OPI_API int32_t opi_preferences_save_file(const opi_preferences *preferences, const char *path, opi_error *err);
+/** What is odd about the file or the fit, one line each. Lives as long as the preferences; NULL past the end. */
+OPI_API size_t opi_preferences_note_count(const opi_preferences *preferences);
+OPI_API const char *opi_preferences_note(const opi_preferences *preferences, size_t index);
+/** All of it as a versioned JSON document (docs/json.md, "preferences"). */
+OPI_API int32_t opi_preferences_json(const opi_preferences *preferences, opi_text **out, opi_error *err);
+/** Machine-readable name of an OPI_PREF_… code ("identified", "no-column", …). */
+OPI_API const char *opi_preference_status_name(int32_t status);
+
 /** Launch-success prior of a GPU and count (observational; empirical Bayes, beta-binomial). */
 typedef struct opi_prior {
     uint32_t struct_size;

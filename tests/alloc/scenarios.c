@@ -261,6 +261,32 @@ static int32_t run_plan(const char **problem)
     return rc;
 }
 
+static const char choices[] =
+    "choice,chosen,usd_per_h,out_tok_s,queue_s\n"
+    "a,1,10,1000,0\na,0,12,1500,60\nb,0,10,1000,0\nb,1,12,2500,60\nc,0,9,1000,600\n\"c\",1,9.5,1000,60\n"
+    "d,1,9,900,3600\nd,0,20,1000,60\ne,0,9,1100,100\ne,1,8,1000,500\nf,1,7,10,1\nf,0,7,12,1\n";
+
+static int32_t run_preferences(const char **problem)
+{
+    opi_ctx *ctx = NULL;
+    opi_preferences *p = UNTOUCHED;
+    opi_text *text = UNTOUCHED;
+    int32_t rc = metered_context(&ctx);
+    if (rc < 0)
+        return rc;
+    rc = opi_preferences_fit(ctx, choices, sizeof choices - 1, NULL, &p, NULL);
+    settle(rc, p, problem);
+    if (rc == OPI_OK) {
+        rc = opi_preferences_json(p, &text, NULL);
+        settle(rc, text, problem);
+        if (rc == OPI_OK)
+            opi_text_free(text);
+        opi_preferences_free(p);
+    }
+    opi_ctx_destroy(ctx);
+    return rc;
+}
+
 const scenario scenarios[] = {
     {"context", run_context, 1, 400},
     {"table", run_table, 3, 400},
@@ -269,6 +295,7 @@ const scenario scenarios[] = {
     {"save", run_save, 3, 100},
     {"inspect", run_inspect, 3, 100},
     {"advise", run_advise, 4, 200},
+    {"preferences", run_preferences, 8, 40},
     {"plan", run_plan, 40, 40},
     {"fit", run_fit, 10, 10},
     {NULL, NULL, 0, 0},

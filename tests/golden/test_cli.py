@@ -21,6 +21,7 @@ from cli_basics import Facts, Memory, Usage  # noqa: E402, F401
 from cli_models import Evaluate, Fit, Models  # noqa: E402, F401
 from cli_output import Output  # noqa: E402, F401
 from cli_plan import Plan  # noqa: E402, F401
+from cli_preferences import Preferences  # noqa: E402, F401
 from cli_predict import Predict, PredictTable  # noqa: E402, F401
 
 

@@ -156,6 +156,24 @@ class Prior(Structure):
                 ("hi", c_double), ("attempts", c_double), ("basis", c_char * 160)]
 
 
+class PreferencesOptions(Structure):
+    _fields_ = [("struct_size", c_uint32), ("reserved", c_uint32), ("ridge", c_double), ("level", c_double),
+                ("base", POINTER(Utility))]
+
+
+class Preference(Structure):
+    _fields_ = [("struct_size", c_uint32), ("status", c_int32), ("name", c_char_p), ("column", c_char_p),
+                ("unit", c_char_p)] + [
+        (n, c_double) for n in ("weight", "se", "lo", "hi", "used", "coefficient", "coefficient_se")]
+
+
+class PreferencesSummary(Structure):
+    _fields_ = [("struct_size", c_uint32), ("cost_status", c_int32)] + [
+        (n, c_uint64) for n in ("situations", "alternatives", "left_out", "hits")] + [
+        (n, c_double) for n in ("log_likelihood", "log_likelihood_null", "cost", "cost_se", "noise_usd_per_h", "ridge",
+                                "level")]
+
+
 class PlanOptions(Structure):
     _fields_ = [("struct_size", c_uint32)] + [
         (n, c_int32) for n in ("gpus", "tp", "pp", "per_node", "nodes_per_rack", "spares", "replicas", "policy", "arrivals",
@@ -204,7 +222,9 @@ STRUCTS = {"opi_error": Error, "opi_gpu": Gpu, "opi_llm": Llm, "opi_config": Con
            "opi_fit_options": FitOptions, "opi_evaluate_options": EvaluateOptions, "opi_prediction": Prediction,
            "opi_predict_options": PredictOptions, "opi_support": Support, "opi_inventory": Inventory, "opi_slo": Slo,
            "opi_utility": Utility, "opi_advise_request": AdviseRequest, "opi_terms": Terms,
-           "opi_candidate": Candidate, "opi_prior": Prior, "opi_plan_options": PlanOptions, "opi_plan_result": PlanResult,
+           "opi_candidate": Candidate, "opi_prior": Prior, "opi_preferences_options": PreferencesOptions,
+           "opi_preference": Preference, "opi_preferences_summary": PreferencesSummary,
+           "opi_plan_options": PlanOptions, "opi_plan_result": PlanResult,
            "opi_plan_closed": PlanClosed, "opi_plan_spares": PlanSpares, "opi_plan_measured": PlanMeasured,
            "opi_plan_check": PlanCheck}
 
@@ -290,6 +310,17 @@ FUNCTIONS = {
     "opi_plan_from_run": (c_int32, [_handle, c_char_p, c_size_t, POINTER(PlanOptions), POINTER(PlanMeasured), _err]),
     "opi_plan_check_count": (c_size_t, []),
     "opi_plan_check_at": (c_int32, [_handle, c_size_t, c_uint64, POINTER(PlanCheck), _err]),
+    "opi_preferences_fit": (c_int32, [_handle, c_char_p, c_size_t, POINTER(PreferencesOptions), _out, _err]),
+    "opi_preferences_free": (None, [_handle]),
+    "opi_preferences_get_summary": (c_int32, [_handle, POINTER(PreferencesSummary), _err]),
+    "opi_preferences_count": (c_size_t, [_handle]),
+    "opi_preferences_at": (c_int32, [_handle, c_size_t, POINTER(Preference), _err]),
+    "opi_preferences_utility": (c_int32, [_handle, POINTER(Utility), _err]),
+    "opi_preferences_save_file": (c_int32, [_handle, c_char_p, _err]),
+    "opi_preferences_note_count": (c_size_t, [_handle]),
+    "opi_preferences_note": (c_char_p, [_handle, c_size_t]),
+    "opi_preferences_json": (c_int32, [_handle, _out, _err]),
+    "opi_preference_status_name": (c_char_p, [c_int32]),
     "opi_prior_launch": (c_int32, [c_char_p, c_int32, POINTER(Prior), _err]),
 }
 
