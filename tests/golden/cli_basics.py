@@ -10,7 +10,8 @@ from cli_case import Cli, path, write
 
 
 class Usage(Cli):
-    VERBS = ["advise", "predict", "memory", "gpus", "llms", "inspect", "fit", "evaluate", "plan-training"]
+    VERBS = ["advise", "predict", "memory", "gpus", "llms", "inspect", "fit", "evaluate", "gate",
+             "plan-training"]
 
     def test_no_verb(self):
         self.refused(says="a verb is needed")
