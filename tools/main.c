@@ -8,7 +8,7 @@
 
 static const verb *const verbs[] = {&verb_advise, &verb_predict, &verb_memory, &verb_gpus,
                                     &verb_llms,   &verb_inspect, &verb_fit,    &verb_adapt, &verb_evaluate,
-                                    &verb_preferences, &verb_plan};
+                                    &verb_gate,   &verb_preferences, &verb_plan};
 #define N_VERBS (sizeof verbs / sizeof verbs[0])
 
 static void help(void)
@@ -77,7 +77,7 @@ static int dispatch(int argc, char **argv)
     const char *first = argc > 1 ? argv[1] : NULL;
     if (!first) {
         return tool_fail(X_USAGE, "a verb is needed: advise, predict, memory, gpus, llms, inspect, fit, adapt, evaluate, "
-                                  "preferences or plan-training ('omnipilot --help' explains them)");
+                                  "gate, preferences or plan-training ('omnipilot --help' explains them)");
     }
     if (strcmp(first, "--version") == 0 || strcmp(first, "-V") == 0 || strcmp(first, "version") == 0) {
         out_printf("omnipilot %s\n", opi_version());

@@ -60,12 +60,13 @@ int run_predict(const args *a);
 int run_fit(const args *a);
 int run_adapt(const args *a);
 int run_evaluate(const args *a);
+int run_gate(const args *a);
 int run_inspect(const args *a);
 int run_gpus(const args *a);
 int run_llms(const args *a);
 int run_memory(const args *a);
 int run_plan(const args *a);
 int run_preferences(const args *a);
-extern const verb verb_advise, verb_predict, verb_fit, verb_adapt, verb_evaluate, verb_inspect, verb_gpus, verb_llms,
-    verb_memory, verb_plan, verb_preferences;
+extern const verb verb_advise, verb_predict, verb_fit, verb_adapt, verb_evaluate, verb_gate, verb_inspect, verb_gpus,
+    verb_llms, verb_memory, verb_plan, verb_preferences;
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file model.h
- * Models: fit, load, save, inspect, evaluate.
+ * Models: fit, load, save, inspect, evaluate, gate.
  */
 #ifndef OMNIPILOT_MODEL_H
 #define OMNIPILOT_MODEL_H
@@ -65,6 +65,22 @@ typedef struct opi_evaluate_options {
  *  "evaluation"): targets.NAME.{n,median_ape,mape,p90_ape,r2_log,pinball,coverage,width_log,groups}, decisions.UTILITY. */
 OPI_API int32_t opi_evaluate(opi_ctx *ctx, const opi_table *table, const opi_evaluate_options *options, opi_text **out,
                              opi_error *err);
+typedef struct opi_gate_options {
+    uint32_t struct_size;
+    int32_t allow_seen; /**< 1: also a table that one of the models was fitted or adapted on */
+    uint64_t seed;      /**< of the resamples */
+    int32_t resamples;  /**< of cells; 0 = 2,000; from 100 to 100,000 */
+    int32_t reserved;
+} opi_gate_options;
+/** Whether a new model may take the place of an old one (docs/gate.md): on the table's rows, whose cells the caller held
+ * out from both, it must not be worse in pinball loss, coverage, flags or choices of any target beyond noise (paired
+ * bootstrap over whole cells), and must have every target the old one learned. Both answer as at a site never measured.
+ * *promoted becomes 1 or 0; the report is JSON (docs/json.md, "gate"). Deterministic for a seed, whatever the rows' order.
+ * Threads: safe, none is started. Owner of *out: the caller, opi_text_free.
+ * Errors: OPI_E_INVALID (the table is one that a model was made from), OPI_E_NODATA (nothing can be compared),
+ * OPI_E_RANGE. */
+OPI_API int32_t opi_model_gate(const opi_model *old_model, const opi_model *new_model, const opi_table *table,
+                               const opi_gate_options *options, int32_t *promoted, opi_text **out, opi_error *err);
 /** Scores the memory formula: `capacity` is the text of a CSV of engine start-up logs (NULL = none; columns as
  *  docs/memory.md), `launches` a table with launch_ok and fail_reason (NULL = none). JSON "memory". */
 OPI_API int32_t opi_evaluate_memory(opi_ctx *ctx, const char *capacity, size_t capacity_size, const opi_table *launches,

@@ -12,13 +12,14 @@
     2. /* per GPU hour where no cited price exists; only for comparing with other scores of these rows */
 #define VALUE_USD_MTOK 2.
 
-enum { U_TOK_S, U_TOK_USD, U_PROFIT, UTILITIES };
-static const char *const utility_name[UTILITIES] = {"tok_s", "tok_s_per_usd", "2_usd_per_mtok_less_cost"};
-enum { P_MODEL, P_NEAREST, P_CHEAPEST, P_NEWEST, P_RANDOM, PICKERS };
-static const char *const picker_name[PICKERS] = {"model", "nearest_neighbor", "cheapest", "newest_most_gpus", "random"};
+enum { U_TOK_S, U_TOK_USD, U_PROFIT };
+const char *const opi__utility_names[OPI__UTILITIES] = {"tok_s", "tok_s_per_usd", "2_usd_per_mtok_less_cost"};
+enum { P_MODEL, P_NEAREST, P_CHEAPEST, P_NEWEST, P_RANDOM };
+static const char *const picker_name[OPI__PICKERS] = {"model", "nearest_neighbor", "cheapest", "newest_most_gpus",
+                                                      "random"};
 
 typedef struct option {
-    uint64_t decision, hardware;
+    uint64_t decision, hardware, cell;
     double actual, predicted, nearest; /* tokens/s */
     double cost, newest;               /* $/h; year and GPUs */
 } option;
@@ -65,6 +66,7 @@ static size_t options_of(const opi__dataset *d, const opi__held *held, option *o
             continue;
         o[n++] = (option){r->decision,
                           r->hardware,
+                          d->cell[i],
                           exp(held[i].y),
                           exp(held[i].median),
                           isnan(held[i].nearest) ? 0 : exp(held[i].nearest),
@@ -107,14 +109,10 @@ static double preference(int picker, int kind, const option *o)
     }
 }
 
-typedef struct sums {
-    double top1, regret;
-} sums;
-
-static sums judge_choice(const option *o, size_t n, int picker, int kind)
+static opi__outcome judge_choice(const option *o, size_t n, int picker, int kind)
 {
     double top = -INFINITY, most = -INFINITY, taken = 0;
-    sums s = {0, 0};
+    opi__outcome s = {0, 0};
     for (size_t i = 0; i < n; i++) {
         top = fmax(top, utility(kind, o[i].actual, o[i].cost));
         most = fmax(most, preference(picker, kind, &o[i]));
@@ -132,38 +130,59 @@ static sums judge_choice(const option *o, size_t n, int picker, int kind)
     return s;
 }
 
-int32_t opi__score_decisions(const opi__dataset *d, const opi__held *held, opi__json *into)
+int32_t opi__judge_decisions(const opi__dataset *d, const opi__held *held, opi__decision **out, size_t *count)
 {
     option *o = opi__alloc(d->ctx, d->n, sizeof *o);
     double *scratch = opi__alloc(d->ctx, d->n, sizeof *scratch);
-    int32_t status = o && scratch ? OPI_OK : OPI_E_NOMEM;
-    size_t n = status ? 0 : options_of(d, held, o, scratch);
-    for (int kind = 0; kind < UTILITIES && !status; kind++) {
-        sums total[PICKERS] = {{0, 0}};
-        double decisions = 0;
-        for (size_t i = 0, end; i < n; i = end) {
-            for (end = i; end < n && o[end].decision == o[i].decision;)
-                end++;
-            if (end - i < LEAST_OPTIONS)
-                continue;
-            decisions++;
-            for (int p = 0; p < PICKERS; p++) {
-                sums s = judge_choice(&o[i], end - i, p, kind);
-                total[p].top1 += s.top1, total[p].regret += s.regret;
+    opi__decision *all = opi__alloc(d->ctx, d->n / LEAST_OPTIONS + 1, sizeof *all);
+    int32_t status = o && scratch && all ? OPI_OK : OPI_E_NOMEM;
+    size_t n = status ? 0 : options_of(d, held, o, scratch), made = 0;
+    for (size_t i = 0, end; i < n; i = end) {
+        for (end = i; end < n && o[end].decision == o[i].decision;)
+            end++;
+        if (end - i < LEAST_OPTIONS)
+            continue;
+        opi__decision *one = &all[made++];
+        one->cell = o[i].cell;
+        for (int kind = 0; kind < OPI__UTILITIES; kind++)
+            for (int p = 0; p < OPI__PICKERS; p++)
+                one->of[kind][p] = judge_choice(&o[i], end - i, p, kind);
+    }
+    opi__free(d->ctx, o);
+    opi__free(d->ctx, scratch);
+    if (status) {
+        opi__free(d->ctx, all);
+        return status;
+    }
+    *out = all;
+    *count = made;
+    return OPI_OK;
+}
+
+int32_t opi__score_decisions(const opi__dataset *d, const opi__held *held, opi__json *into)
+{
+    opi__decision *all = NULL;
+    size_t n = 0;
+    int32_t status = opi__judge_decisions(d, held, &all, &n);
+    for (int kind = 0; kind < OPI__UTILITIES && !status; kind++) {
+        opi__outcome total[OPI__PICKERS] = {{0, 0}};
+        double decisions = (double)n;
+        for (size_t i = 0; i < n; i++)
+            for (int p = 0; p < OPI__PICKERS; p++) {
+                total[p].top1 += all[i].of[kind][p].top1;
+                total[p].regret += all[i].of[kind][p].regret;
             }
-        }
-        opi__json *one = opi__json_add_object(into, utility_name[kind]);
-        opi__json_add_int(one, "n", (int64_t)decisions);
+        opi__json *one = opi__json_add_object(into, opi__utility_names[kind]);
+        opi__json_add_int(one, "n", (int64_t)n);
         opi__json_add_number(one, "top1", total[P_MODEL].top1 / decisions);
         opi__json_add_number(one, "regret", total[P_MODEL].regret / decisions);
         opi__json *baselines = opi__json_add_object(one, "baselines");
-        for (int p = P_MODEL + 1; p < PICKERS; p++) {
+        for (int p = P_MODEL + 1; p < OPI__PICKERS; p++) {
             opi__json *base = opi__json_add_object(baselines, picker_name[p]);
             opi__json_add_number(base, "top1", total[p].top1 / decisions);
             opi__json_add_number(base, "regret", total[p].regret / decisions);
         }
     }
-    opi__free(d->ctx, o);
-    opi__free(d->ctx, scratch);
+    opi__free(d->ctx, all);
     return status;
 }

@@ -69,30 +69,13 @@ static double nearest(const evaluation *e, const opi_model *m, size_t i, size_t 
     return value;
 }
 
-static int all_known(const opi_model *m, int t, const int32_t *code)
-{
-    for (int k = 0; k < OPI__SEEN_KINDS; k++)
-        if (!m->target[t].seen[opi__seen_axes[k]][code[opi__seen_axes[k]]])
-            return 0;
-    return 1;
-}
-
 static void predict_row(const evaluation *e, const opi_model *m, size_t i, int t, opi__held *h)
 {
-    const int32_t *code = &e->d.code[i * OPI__CATEGORIES];
-    double at[OPI__ENVELOPE];
-    opi__answer a;
+    double at[OPI__ENVELOPE], base = e->d.base[t][i];
     for (int k = 0; k < OPI__ENVELOPE; k++)
         at[k] = e->d.envelope[k][i];
-    opi__answer_row(m, t, at, &e->d.x[i * OPI__FEATURES], code, e->d.source[i], e->d.base[t][i], &a);
-    opi__answer_bounds(&a, .8, &h->q10, &h->q90);
-    opi__answer_bounds(&a, e->level, &h->lo, &h->hi);
-    h->y = e->d.y[t][i] + e->d.base[t][i];
-    h->median = a.location.median;
-    h->status = a.verdict.status;
-    h->in_range = all_known(m, opi__residual_of(t), code);
-    h->nearest = NAN;
-    h->present = 1;
+    opi__hold(m, t, at, &e->d.x[i * OPI__FEATURES], &e->d.code[i * OPI__CATEGORIES], e->d.source[i], base,
+              e->d.y[t][i] + base, e->level, h);
 }
 
 static int32_t run_fold(evaluation *e, opi_error *err)

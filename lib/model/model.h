@@ -114,6 +114,9 @@ void opi__answer_bounds(const opi__answer *a, double level, double *lo, double *
 /* Distance of a question to a measured anchor: whitened numbers, one unit per differing category. */
 double opi__anchor_distance(const opi_model *m, const double *at, const int32_t *code, const opi__anchor *to);
 
+/* 1: this very configuration under this very load is among the measured anchors, whatever campaign it came from. */
+int opi__measured_here(const opi_model *m, const double *envelope, const int32_t *code);
+
 /* Loads in place. `block` owns the bytes (it becomes the model's), or is NULL when they are static. */
 int32_t opi__model_load(opi_ctx *ctx, const void *bytes, size_t size, opi_text *block, opi_model **out, opi_error *err);
 

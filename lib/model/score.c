@@ -19,6 +19,36 @@ static double pinball(double y, double q, double level)
     return e >= 0 ? level * e : (level - 1) * e;
 }
 
+double opi__held_pinball(const opi__held *h)
+{
+    return (pinball(h->y, h->q10, .1) + pinball(h->y, h->median, .5) + pinball(h->y, h->q90, .9)) / 3;
+}
+
+static int all_known(const opi_model *m, int32_t target, const int32_t *code)
+{
+    for (int k = 0; k < OPI__SEEN_KINDS; k++) {
+        int c = opi__seen_axes[k];
+        if (code[c] < 0 || !m->target[target].seen[c][code[c]])
+            return 0;
+    }
+    return 1;
+}
+
+void opi__hold(const opi_model *m, int32_t target, const double *envelope, const float *x, const int32_t *code,
+               int32_t site, double base, double y, double level, opi__held *h)
+{
+    opi__answer a;
+    opi__answer_row(m, target, envelope, x, code, site, base, &a);
+    opi__answer_bounds(&a, .8, &h->q10, &h->q90);
+    opi__answer_bounds(&a, level, &h->lo, &h->hi);
+    h->y = y;
+    h->median = a.location.median;
+    h->status = a.verdict.status;
+    h->in_range = all_known(m, opi__residual_of(target), code);
+    h->nearest = NAN;
+    h->present = 1;
+}
+
 typedef struct tally {
     size_t n, inside, finite, flagged, combined, in_range, false_flags;
     double ape_sum, pinball, width, y_sum, y_square, error_square;
@@ -31,7 +61,7 @@ static void count(tally *t, const opi__held *h)
     t->ape[t->n] = fabs(expm1(e));
     t->ape_sum += t->ape[t->n];
     t->inside += h->y >= h->lo && h->y <= h->hi;
-    t->pinball += (pinball(h->y, h->q10, .1) + pinball(h->y, h->median, .5) + pinball(h->y, h->q90, .9)) / 3;
+    t->pinball += opi__held_pinball(h);
     if (isfinite(h->hi - h->lo))
         t->widths[t->finite++] = h->hi - h->lo;
     t->flagged += h->status == OPI_P_OOD;

@@ -125,6 +125,23 @@ static void merge(opi_model *m)
     m->n_anchors = kept;
 }
 
+int opi__measured_here(const opi_model *m, const double *envelope, const int32_t *code)
+{
+    opi__anchor a;
+    memset(&a, 0, sizeof a);
+    for (int e = 0; e < OPI__ENVELOPE; e++)
+        a.at[e] = (float)envelope[e];
+    for (int k = 0; k < OPI__SEEN_KINDS; k++) {
+        if (code[opi__seen_axes[k]] < 0)
+            return 0;
+        a.code[k] = (uint16_t)code[opi__seen_axes[k]];
+    }
+    if (code[OPI__C_MODEL] < 0)
+        return 0;
+    a.model = (uint16_t)code[OPI__C_MODEL];
+    return m->n_anchors && bsearch(&a, m->anchor, m->n_anchors, sizeof a, by_anchor) != NULL;
+}
+
 /* Covariance with a ridge; blanks count as the mean. */
 static void whiten(opi_model *m)
 {

@@ -10,7 +10,7 @@ from cli_case import Cli, path, write
 
 
 class Usage(Cli):
-    VERBS = ["advise", "predict", "memory", "gpus", "llms", "inspect", "fit", "adapt", "evaluate", "preferences",
+    VERBS = ["advise", "predict", "memory", "gpus", "llms", "inspect", "fit", "adapt", "evaluate", "gate", "preferences",
              "plan-training"]
 
     def test_no_verb(self):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Model files, fit, evaluate, inspect."""
+"""Model files, fit, evaluate, gate, inspect."""
 
 import json
 import os
@@ -7,7 +7,7 @@ import signal
 import subprocess
 import time
 
-from cli_case import BINARY, INVENTORY, LIMIT_S, MODEL, REQUEST, SINGLE, WORK, Cli, path, write
+from cli_case import BINARY, INVENTORY, LIMIT_S, MODEL, REQUEST, SINGLE, WORK, Cli, path, run, write
 
 
 class Models(Cli):
@@ -162,3 +162,66 @@ class Evaluate(Cli):
         self.refused("evaluate", "--everyday", "--by-mix", says="--by-mix needs --table")
         self.refused("evaluate", "--table", path("none.csv"), says="none.csv")
         self.refused("evaluate", "--table", path("train.csv"), "--level", "0.2", says="--level")
+
+
+class Gate(Cli):
+    @classmethod
+    def setUpClass(cls):
+        """Two models of one half of the cells: one with the labels as measured, one with the labels in another order."""
+        with open(path("one.csv")) as f:
+            lines = f.read().splitlines()
+        columns = lines[0].split(",")
+        cell = [columns.index(c) for c in ("model", "input_len", "concurrency")]
+        rows = [line.split(",") for line in lines[1:]]
+        keys = sorted({tuple(r[c] for c in cell) for r in rows})
+        # 36 cells: 20 to learn from, 24 to judge on, eight of them seen; the gate cannot know, and says what it sees.
+        train = [r for r in rows if keys.index(tuple(r[c] for c in cell)) % 9 < 5]
+        judge = [r for r in rows if keys.index(tuple(r[c] for c in cell)) % 9 > 2]
+        labels = [r[-1] for r in train]
+        bad = [r[:-1] + [v] for r, v in zip(train, labels[131:] + labels[:131])]
+        for name, part in (("gate-train", train), ("gate-bad", bad), ("gate-judge", judge)):
+            write(name + ".csv", "\n".join([lines[0]] + [",".join(r) for r in part]) + "\n")
+        for name in ("gate-train", "gate-bad"):
+            made = run("fit", "--table", path(name + ".csv"), "--out", path(name + ".opi"), "--learner", "boost")
+            assert made.code == 0, made
+
+    def ask(self, old, new, *more):
+        return ("gate", "--old", path(old + ".opi"), "--new", path(new + ".opi"), "--table", path("gate-judge.csv"), *more)
+
+    def test_itself(self):
+        r = self.expect(0, *self.ask("gate-train", "gate-train"))
+        self.fits_100(r.out)
+        self.assertIn("Promoted: the new model is not worse in anything that was compared.", r.out)
+        self.assertIn("coincide", r.err)
+
+    def test_refused(self):
+        r = self.expect(1, *self.ask("gate-train", "gate-bad"))
+        self.fits_100(r.out)
+        self.assertRegex(r.out, r"throughput_out_tok_s +pinball .* worse\n")
+        self.assertIn("Refused: the new model is worse in ", r.out)
+        self.assertIn("throughput_out_tok_s, pinball: 0.", r.out)
+
+    def test_json(self):
+        a, b = (self.expect(1, *self.ask("gate-train", "gate-bad", "--json", "--seed", 3)).out for _ in range(2))
+        self.assertEqual(a, b)
+        doc = json.loads(a)
+        self.assertEqual((doc["schema"], doc["promoted"], doc["seed"], doc["resamples"]), ("omnipilot.gate", False, "3", 2000))
+        worse = [c for c in doc["checks"] if c["verdict"] == "worse"]
+        self.assertEqual(len(worse), doc["worse"])
+        self.assertIn(("throughput_out_tok_s", "pinball"), [(c["of"], c["what"]) for c in worse])
+        for c in worse:
+            self.assertGreater(c["lo"] if c["worse_when"] == "higher" else -c["hi"], c["margin"])
+        self.assertEqual(self.expect(1, *self.ask("gate-train", "gate-bad", "--json", "--seed=3", "--resamples", 2000)).out, a)
+
+    def test_seen(self):
+        words = ["gate", "--old", path("gate-bad.opi"), "--new", path("gate-train.opi"), "--table", path("gate-train.csv")]
+        self.refused(*words, says="the new model was fitted on this very table")
+        self.expect(0, *words, "--allow-seen")
+
+    def test_bad(self):
+        self.refused("gate", "--new", MODEL, "--table", path("one.csv"), says="--old is missing")
+        self.refused("gate", "--old", MODEL, "--table", path("one.csv"), says="--new is missing")
+        self.refused("gate", "--old", MODEL, "--new", MODEL, says="--table is missing")
+        self.refused("gate", "--old", path("none.opi"), "--new", MODEL, "--table", path("one.csv"), says="--old")
+        self.refused("gate", "--old", MODEL, "--new", MODEL, "--table", path("none.csv"), says="none.csv")
+        self.refused(*self.ask("gate-train", "gate-bad", "--resamples", 99), says="--resamples")

@@ -18,7 +18,7 @@ import cli_case  # noqa: E402
 import cli_table  # noqa: E402
 from cli_advise import Advise  # noqa: E402, F401
 from cli_basics import Facts, Memory, Usage  # noqa: E402, F401
-from cli_models import Evaluate, Fit, Models  # noqa: E402, F401
+from cli_models import Evaluate, Fit, Gate, Models  # noqa: E402, F401
 from cli_output import Output  # noqa: E402, F401
 from cli_plan import Plan  # noqa: E402, F401
 from cli_preferences import Preferences  # noqa: E402, F401

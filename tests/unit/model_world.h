@@ -19,7 +19,7 @@
 
 #define WORLD_LLM "meta-llama/Llama-3.1-8B-Instruct"
 #define WORLD_BYTES 131072
-#define WORLD_MOST_ROWS 640
+#define WORLD_MOST_ROWS 1024
 
 typedef struct world {
     int targets;        /* 1: throughput only; 2: and TTFT; 3: and power, on H100 */
@@ -28,10 +28,16 @@ typedef struct world {
     uint64_t shuffle;   /* 0 = honest; else a seed to permute the labels among the rows */
     int one_fold;       /* 1 … 5: cells are renamed until their fold of the fold rule is one_fold - 1 */
     int mix;            /* 1: the workload is a named mix instead of fixed lengths */
+    int loads;          /* 1: eight loads instead of four, 72 cells */
+    int part;           /* 1 or 2: only the one or the other half of the cells */
+    int campaigns;      /* 2: every other load was measured by "made-up-too" */
+    int seconds;        /* 1: and that campaign wrote seconds into ttft_ms_p50 */
+    int blind;          /* 1: the precision is not stated */
+    const char *without; /* initials of GPUs that are left out */
 } world;
 
 typedef struct world_row {
-    const char *llm, *gpu, *engine, *precision;
+    const char *source, *llm, *gpu, *engine, *precision;
     int tp, input, output, concurrency;
     double tok_s, ttft, power;
     int power_known;
@@ -45,7 +51,7 @@ static const double world_sizes[] = {8, 14, 70};
 static inline uint64_t world_cell(const world_row *r)
 {
     char text[256];
-    snprintf(text, sizeof text, "made-up|%s|%s|%d|%d|%d|concurrency|", r->llm, r->workload, r->input, r->output,
+    snprintf(text, sizeof text, "%s|%s|%s|%d|%d|%d|concurrency|", r->source, r->llm, r->workload, r->input, r->output,
              r->concurrency);
     uint64_t h = 0xcbf29ce484222325ull;
     for (const char *c = text; *c; c++)
@@ -81,22 +87,26 @@ static inline size_t world_rows(const world *w, world_row *rows)
         {"H100-80GB-SXM", "bf16", 1, 80}, {"A100-80GB-SXM", "bf16", 4, 80}, {"L40S-48GB", "bf16", 8, 48},
         {"H100-80GB-SXM", "fp8", 4, 80}, {"H100-80GB-SXM", "bf16", 4, 80}, {"H100-80GB-SXM", "fp8", 1, 80},
         {"A100-80GB-SXM", "bf16", 2, 80}, {"L40S-48GB", "bf16", 2, 48}};
-    static const int load[] = {1, 8, 32, 128}, length[][2] = {{128, 128}, {1024, 256}, {2048, 1024}};
+    static const int load[] = {1, 8, 32, 128, 2, 4, 16, 64}, length[][2] = {{128, 128}, {1024, 256}, {2048, 1024}};
     size_t n = 0;
     for (int m = 0; m < 3; m++)
-        for (int l = 0; l < 4; l++)
+        for (int l = 0; l < (w->loads ? 8 : 4); l++)
             for (int k = 0; k < 3; k++)
                 for (size_t h = 0, taken = 0; h < 8 && taken < (w->hardware ? w->hardware : 8); h++) {
                     if (world_sizes[m] * (hardware[h].precision[0] == 'f' ? 1 : 2) >
-                        0.8 * hardware[h].gb * hardware[h].tp)
+                        0.8 * hardware[h].gb * hardware[h].tp ||
+                        (w->without && strchr(w->without, hardware[h].gpu[0])))
                         continue;
                     taken++;
                     for (int e = 0; e < (hardware[h].gpu[0] != 'L' && k == 1 ? 2 : 1); e++) {
-                        world_row r = {.llm = world_llms[m], .gpu = hardware[h].gpu, .engine = e ? "sglang" : "vllm",
+                        world_row r = {.source = w->campaigns > 1 && l % 2 ? "made-up-too" : "made-up",
+                                       .llm = world_llms[m], .gpu = hardware[h].gpu, .engine = e ? "sglang" : "vllm",
                                        .precision = hardware[h].precision, .tp = hardware[h].tp, .input = length[k][0],
                                        .output = length[k][1], .concurrency = load[l], .workload = "fixed-made-up"};
                         for (int t = 0; w->one_fold && world_cell(&r) % 5 != (uint64_t)w->one_fold - 1; t++)
                             snprintf(r.workload, sizeof r.workload, "fixed-%d", t);
+                        if (w->part && opi__mix64(world_cell(&r)) % 2 != (uint64_t)w->part - 1)
+                            continue;
                         if (w->mix)
                             strcpy(r.workload, "chatter");
                         world_measure(&r, world_sizes[m]);
@@ -129,13 +139,13 @@ static inline size_t world_text(const world *w, char *buffer)
         const world_row *r = &rows[line[i]], *m = &rows[label[line[i]]];
         char ttft[32] = "", power[32] = "";
         if (w->targets > 1)
-            snprintf(ttft, sizeof ttft, "%.6g", m->ttft);
+            snprintf(ttft, sizeof ttft, "%.6g", w->seconds && strlen(r->source) > 7 ? m->ttft / 1000 : m->ttft);
         if (w->targets > 2 && m->power_known)
             snprintf(power, sizeof power, "%.6g", m->power);
         at += (size_t)snprintf(buffer + at, WORLD_BYTES - at,
-                               "made-up,CC0-1.0,%s,%s,%s,%s,%d,%d,%d,%d,%d,concurrency,%s,1,%.6g,%s,%s,%s\n", r->engine,
-                               r->llm, r->precision, r->gpu, r->tp, r->tp, r->input, r->output, r->concurrency,
-                               r->workload, m->tok_s, ttft, power, line[i] % 60 ? "" : "75");
+                               "%s,CC0-1.0,%s,%s,%s,%s,%d,%d,%d,%d,%d,concurrency,%s,1,%.6g,%s,%s,%s\n", r->source,
+                               r->engine, r->llm, w->blind ? "" : r->precision, r->gpu, r->tp, r->tp, r->input,
+                               r->output, r->concurrency, r->workload, m->tok_s, ttft, power, line[i] % 60 ? "" : "75");
     }
     return at;
 }

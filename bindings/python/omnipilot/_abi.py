@@ -97,6 +97,11 @@ class EvaluateOptions(Structure):
                 ("progress_user", c_void_p)]
 
 
+class GateOptions(Structure):
+    _fields_ = [("struct_size", c_uint32), ("allow_seen", c_int32), ("seed", c_uint64), ("resamples", c_int32),
+                ("reserved", c_int32)]
+
+
 class Prediction(Structure):
     _fields_ = [("status", c_int32), ("target", c_int32), ("p10", c_double), ("p50", c_double), ("p90", c_double),
                 ("lo", c_double), ("hi", c_double), ("level", c_double), ("ood_distance", c_double),
@@ -219,7 +224,8 @@ class PlanCheck(Structure):
 STRUCTS = {"opi_error": Error, "opi_gpu": Gpu, "opi_llm": Llm, "opi_config": Config, "opi_memory": Memory,
            "opi_roofline": Roofline, "opi_target_info": TargetInfo, "opi_axis_info": AxisInfo,
            "opi_table_options": TableOptions, "opi_allocator": Allocator, "opi_ctx_options": CtxOptions,
-           "opi_fit_options": FitOptions, "opi_evaluate_options": EvaluateOptions, "opi_prediction": Prediction,
+           "opi_fit_options": FitOptions, "opi_evaluate_options": EvaluateOptions,
+           "opi_gate_options": GateOptions, "opi_prediction": Prediction,
            "opi_predict_options": PredictOptions, "opi_support": Support, "opi_inventory": Inventory, "opi_slo": Slo,
            "opi_utility": Utility, "opi_advise_request": AdviseRequest, "opi_terms": Terms,
            "opi_candidate": Candidate, "opi_prior": Prior, "opi_preferences_options": PreferencesOptions,
@@ -275,6 +281,7 @@ FUNCTIONS = {
     "opi_model_save_memory": (c_int32, [_handle, _out, _err]),
     "opi_model_free": (None, [_handle]),
     "opi_model_inspect": (c_int32, [_handle, _out, _err]),
+    "opi_model_gate": (c_int32, [_handle, _handle, _handle, POINTER(GateOptions), POINTER(c_int32), _out, _err]),
     "opi_evaluate": (c_int32, [_handle, _handle, POINTER(EvaluateOptions), _out, _err]),
     "opi_evaluate_memory": (c_int32, [_handle, c_char_p, c_size_t, _handle, _out, _err]),
     "opi_predict": (c_int32, [_handle, POINTER(Config), c_size_t, POINTER(PredictOptions), c_void_p, c_size_t, _err]),
