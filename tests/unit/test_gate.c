@@ -125,6 +125,7 @@ START_TEST(itself)
 }
 END_TEST
 
+/* The margin of the loss was set with these three seeds in view; of twenty others, 18 passed (docs/gate.md). */
 START_TEST(another_seed)
 {
     int32_t promoted;
