@@ -3,13 +3,15 @@
 #include "base/hash.h"
 #include "base/rng.h"
 #include "base/status.h"
-#include <stdatomic.h>
 #include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 #define MAGIC      0x31424f4c42504f00ull /* read with the other byte order it is another number */
 #define ALIGN      64u
-#define SUM_BLOCK  ((size_t)128 << 10)
-#define COPY_BLOCK ((size_t)128 << 10) /* copied and summed while it is still in the cache */
+#define AHEAD      4096                /* the processor alone looks less far ahead than memory is away */
+#define COPY_BLOCK ((size_t)128 << 10) /* told to a sender that follows */
 
 typedef struct head {
     uint64_t magic, bytes;
@@ -90,11 +92,46 @@ void opi__blob_begin(void *blob, const opi__blob_id *id, const opi__state *state
     }
 }
 
+/* ---- the checksum of a block -------------------------------------------------------------------------------------- */
+
+/* As fast as memory: one multiplication a word and eight lanes, where opi__checksum64 has two and four. These sums are made
+ * and compared in one job on one kind of machine, never written down. */
+typedef struct summer {
+    uint64_t lane[8];
+    uint64_t bytes;
+} summer;
+
+static void sum_begin(summer *s, uint64_t bytes)
+{
+    static const uint64_t first[] = {0x243f6a8885a308d3ull, 0x13198a2e03707344ull, 0xa4093822299f31d0ull,
+                                     0x082efa98ec4e6c89ull, 0x452821e638d01377ull, 0xbe5466cf34e90c6cull,
+                                     0xc0ac29b7c97c50ddull, 0x3f84d5b5b5470917ull};
+    memcpy(s->lane, first, sizeof first);
+    s->bytes = bytes;
+}
+
 static uint64_t word_at(const char *p)
 {
     uint64_t x;
     memcpy(&x, p, sizeof x);
     return x;
+}
+
+/* Past the cache where the machine can: what is written here is not read again soon, and the caller's data stay in. */
+static void put_word(char *p, uint64_t x)
+{
+#ifdef __SSE2__
+    _mm_stream_si64((long long *)(void *)p, (long long)x);
+#else
+    memcpy(p, &x, sizeof x);
+#endif
+}
+
+static void written(void)
+{
+#ifdef __SSE2__
+    _mm_sfence(); /* such stores are not ordered by a release */
+#endif
 }
 
 /* One bijection of the word and of the lane, so that a change within one word always changes the result. */
@@ -104,49 +141,50 @@ static uint64_t stir(uint64_t lane, uint64_t word)
     return (x << 29 | x >> 35) * 0xd6e8feb86659fd93ull;
 }
 
-/* Faster than memory: one multiplication a word and eight lanes, where opi__checksum64 has two and four. These sums are
- * made and compared in one job on one kind of machine, never written down. */
-static uint64_t sum_block(const char *p, size_t n)
+/* Sums lines of 64 bytes, and copies them on the way where `to` is not NULL. The constant `copying` makes two loops. */
+static inline void pass(summer *s, char *to, const char *p, size_t lines, int copying)
 {
-    uint64_t a = 0x243f6a8885a308d3ull, b = 0x13198a2e03707344ull, c = 0xa4093822299f31d0ull, d = 0x082efa98ec4e6c89ull;
-    uint64_t e = 0x452821e638d01377ull, f = 0xbe5466cf34e90c6cull, g = 0xc0ac29b7c97c50ddull, h = 0x3f84d5b5b5470917ull;
-    size_t left = n;
-    for (; left >= 64; left -= 64, p += 64) {
-        a = stir(a, word_at(p));
-        b = stir(b, word_at(p + 8));
-        c = stir(c, word_at(p + 16));
-        d = stir(d, word_at(p + 24));
-        e = stir(e, word_at(p + 32));
-        f = stir(f, word_at(p + 40));
-        g = stir(g, word_at(p + 48));
-        h = stir(h, word_at(p + 56));
+    uint64_t lane[8];
+    memcpy(lane, s->lane, sizeof lane);
+    for (; lines; lines--, p += 64, to += copying ? 64 : 0) {
+        __builtin_prefetch(p + AHEAD);
+#define WORD(i)                                                                                                        \
+    do {                                                                                                               \
+        uint64_t w = word_at(p + 8 * (i));                                                                             \
+        if (copying)                                                                                                   \
+            put_word(to + 8 * (i), w);                                                                                 \
+        lane[i] = stir(lane[i], w);                                                                                    \
+    } while (0)
+        WORD(0);
+        WORD(1);
+        WORD(2);
+        WORD(3);
+        WORD(4);
+        WORD(5);
+        WORD(6);
+        WORD(7);
+#undef WORD
     }
-    const uint64_t lane[] = {a, b, c, d, e, f, g, h};
-    uint64_t sum = opi__checksum64(p, left);
-    for (size_t i = 0; i < sizeof lane / sizeof lane[0]; i++)
-        sum = opi__mix64(sum ^ lane[i]);
-    return sum;
+    memcpy(s->lane, lane, sizeof lane);
 }
 
-/* Sums the full blocks of [*done, filled), the last partial one too when it is the end. */
-static void sum_up_to(const void *blob, size_t filled, size_t end, size_t *done, uint64_t *sum)
+static uint64_t sum_end(const summer *s, const char *tail, size_t left)
 {
-    while (*done < filled) {
-        size_t n = end - *done < SUM_BLOCK ? end - *done : SUM_BLOCK;
-        if (*done + n > filled)
-            return;
-        *sum = opi__mix64(*sum ^ sum_block((const char *)blob + *done, n));
-        *done += n;
-    }
+    uint64_t sum = s->bytes ^ opi__checksum64(tail, left);
+    for (size_t i = 0; i < sizeof s->lane / sizeof s->lane[0]; i++)
+        sum = opi__mix64(sum ^ s->lane[i]);
+    return sum;
 }
 
 uint64_t opi__blob_sum(const void *blob, size_t bytes)
 {
-    size_t done = 0;
-    uint64_t sum = bytes;
-    sum_up_to(blob, bytes, bytes, &done, &sum);
-    return sum;
+    summer s;
+    sum_begin(&s, bytes);
+    pass(&s, NULL, blob, bytes / ALIGN, 0);
+    return sum_end(&s, (const char *)blob + bytes / ALIGN * ALIGN, bytes % ALIGN);
 }
+
+/* ---- saving ------------------------------------------------------------------------------------------------------- */
 
 static const opi__state *by_name(const opi__state *state, size_t n, const char *name)
 {
@@ -161,35 +199,50 @@ static void publish(size_t *filled, size_t value)
     __atomic_store_n(filled, value, __ATOMIC_RELEASE);
 }
 
+/* The state of one entry; all of the block before it is summed. */
+static int32_t fill_one(char *blob, const entry *e, const opi__state *s, opi__copy_fn copy, void *user, size_t *filled,
+                        summer *sum)
+{
+    char *to = blob + e->offset;
+    size_t size = (size_t)e->size, whole = size / ALIGN * ALIGN;
+    int there = copy || e->kind == OPI_SWAP_SMALL;
+    if (copy && e->kind != OPI_SWAP_SMALL) {
+        int32_t rc = copy(user, OPI_SWAP_COPY_SAVE, s->name, s->data, to, size);
+        if (rc)
+            return rc;
+    }
+    for (size_t at = 0; at < whole; at += COPY_BLOCK) {
+        size_t piece = whole - at < COPY_BLOCK ? whole - at : COPY_BLOCK;
+        if (there)
+            pass(sum, NULL, to + at, piece / ALIGN, 0);
+        else
+            pass(sum, to + at, (const char *)s->data + at, piece / ALIGN, 1);
+        written();
+        publish(filled, (size_t)e->offset + at + piece);
+    }
+    if (size > whole && !there)
+        memcpy(to + whole, (const char *)s->data + whole, size - whole);
+    pass(sum, NULL, to + whole, (aligned(size) - whole) / ALIGN, 0); /* with the gap behind it */
+    publish(filled, (size_t)e->offset + aligned(size));
+    return 0;
+}
+
 int32_t opi__blob_fill(void *blob, const opi__state *state, size_t n, opi__copy_fn copy, void *user, size_t *filled,
                        uint64_t *sum)
 {
     head h;
     memcpy(&h, blob, sizeof h);
-    size_t bytes = (size_t)h.bytes, done = 0;
-    uint64_t total = bytes;
+    size_t bytes = (size_t)h.bytes;
     const entry *e = table(blob);
+    summer s;
+    sum_begin(&s, bytes);
+    pass(&s, NULL, blob, aligned(sizeof h + h.count * sizeof *e) / ALIGN, 0);
     for (uint32_t i = 0; i < h.count; i++, e++) {
-        const opi__state *s = by_name(state, n, e->name);
-        char *to = (char *)blob + e->offset;
-        size_t end = i + 1 < h.count ? (size_t)e[1].offset : bytes;
-        if (copy && e->kind != OPI_SWAP_SMALL) {
-            int32_t rc = copy(user, OPI_SWAP_COPY_SAVE, s->name, s->data, to, e->size);
-            if (rc)
-                return rc;
-        }
-        for (size_t at = 0; at < e->size; at += COPY_BLOCK) {
-            size_t piece = (size_t)e->size - at < COPY_BLOCK ? (size_t)e->size - at : COPY_BLOCK;
-            if (!copy && e->kind != OPI_SWAP_SMALL)
-                memcpy(to + at, (const char *)s->data + at, piece);
-            sum_up_to(blob, (size_t)e->offset + at + piece, bytes, &done, &total);
-            publish(filled, (size_t)e->offset + at + piece);
-        }
-        sum_up_to(blob, end, bytes, &done, &total);
-        publish(filled, end);
+        int32_t rc = fill_one(blob, e, by_name(state, n, e->name), copy, user, filled, &s);
+        if (rc)
+            return rc;
     }
-    sum_up_to(blob, bytes, bytes, &done, &total);
-    *sum = total;
+    *sum = sum_end(&s, NULL, 0);
     publish(filled, bytes);
     return 0;
 }
