@@ -5,7 +5,7 @@
     swap.py --build FOLDER [--quick] [--json] [--only overhead,recovery,spare] [--rounds N] [--kills N]
 
 Everything that is compared was measured in turns in one run, so a busy machine makes both sides slower. Nothing here is
-a test: no time decides anything."""
+a test: no time decides anything. All of it takes about eight minutes, --quick about two."""
 
 import argparse
 import array
@@ -91,7 +91,7 @@ def overhead(args, host, mib, ranks, more, rounds, folder):
 
 def overheads(args):
     ranks = max(2, min(os.cpu_count() or 2, 8))
-    sizes = (1, 16, 64) if args.quick else (1, 4, 16, 64, 256)
+    sizes = args.sizes or ((1, 16, 64) if args.quick else (1, 4, 16, 64, 256))
     rows = []
     with tempfile.TemporaryDirectory(prefix="opi-bench.", dir=args.dir) as folder:
         for host in (False, True):
@@ -157,9 +157,14 @@ def read_kills(path, ranks, kills):
         if wrong:
             raise SystemExit("swap.py: a slot had wrong state after kill %d" % k)
         last = max(seen, key=lambda s: s["total"])
-        out.append({"total_s": last["total"], "phases_s": last["phases"], "redone": int(redone), "slot": int(slot),
-                    "resumed": len(seen)})
+        out.append({"copy_rate": a[RECORD_HEAD - 2], "total_s": last["total"], "phases_s": last["phases"],
+                    "redone": int(redone), "slot": int(slot), "resumed": len(seen)})
     return out
+
+
+def kill_step_ms(active, mib):
+    """Long enough for the replica traffic of a step to be over within it."""
+    return int(100 * max(1, active * mib / 96))
 
 
 def kill_run(args, transport, dp, tp, spares, mib, kills, seed):
@@ -167,8 +172,9 @@ def kill_run(args, transport, dp, tp, spares, mib, kills, seed):
     with tempfile.NamedTemporaryFile(prefix="opi-bench.") as shared:
         shared.write(bytes(8 * RECORD * MAX_KILLS))
         shared.flush()
-        launch(args, ranks, transport, ["kills", "--dp", dp, "--tp", tp, "--mib", mib, "--step-ms", 100, "--kills", kills,
-                                        "--seed", seed, "--shared", shared.name], 120)
+        launch(args, ranks, transport, ["kills", "--dp", dp, "--tp", tp, "--mib", mib, "--step-ms",
+                                        kill_step_ms(dp * tp, mib), "--kills", kills, "--seed", seed, "--shared",
+                                        shared.name])
         found = read_kills(shared.name, ranks, kills)
     for one in found:
         if one["resumed"] != dp * tp:
@@ -186,7 +192,10 @@ def recovery(args, transport, dp, tp, mib, kills):
         found += kill_run(args, transport, dp, tp, 2, mib, 2, seed)
         seed += 1
     totals = sorted(one["total_s"] for one in found)
-    return {"transport": transport, "ranks": ranks, "active": dp * tp, "spares": 2, "mib": mib, "kills": len(found),
+    restored = median([one["phases_s"]["restored"] for one in found])
+    rate = median([one["copy_rate"] for one in found])
+    return {"copy_rate": rate, "restored_copies": restored * rate / (mib * MIB), "step_ms": kill_step_ms(dp * tp, mib),
+            "transport": transport, "ranks": ranks, "active": dp * tp, "spares": 2, "mib": mib, "kills": len(found),
             "median_s": median(totals), "p90_s": totals[int(0.9 * (len(totals) - 1) + 0.5)], "worst_s": totals[-1],
             "redone": sum(one["redone"] for one in found) / len(found),
             "phases_s": {p: median([one["phases_s"][p] for one in found]) for p in PHASES}}
@@ -203,7 +212,7 @@ def recoveries(args):
                 rows["ranks"].append(recovery(args, transport, dp, tp, 16, few))
     for mib in (1, 64) if args.quick else (1, 64, 256):
         if fits(mib, 6, 5):
-            rows["size"].append(recovery(args, "sm", 3, 2, mib, few))
+            rows["size"].append(recovery(args, "sm", 3, 2, mib, 4))
     return rows
 
 
@@ -218,14 +227,20 @@ def show_recovery_rows(rows):
 
 def show_recoveries(rows, cores):
     print("\nRecovery: from the SIGKILL of a rank that holds a slot to the first new step of the last slot, on %d cores."
-          "\nSteps of 100 ms of device work in kernels of 5 ms; two of the ranks are spares, two kills a run. Phases are"
-          "\nmedians on the rank that was last; redone: completed steps computed again, on average. State checked after"
-          "\neach. Aim: median <= 100 ms with 8 ranks of 16 MiB on either transport.\n" % cores)
+          "\nSteps of 100 ms (more where the copies of a step take longer) of device work in kernels of 5 ms; two"
+          "\nof the ranks are spares, two kills a run. Phases are medians on the rank that was last; redone: completed steps"
+          "\ncomputed again, on average. State checked after each. Aim: median <= 100 ms with 8 ranks of 16 MiB on either"
+          "\ntransport.\n" % cores)
     show_recovery_rows(rows["main"])
     print("\nGrowth with the number of ranks (more of them than cores):")
     show_recovery_rows(sorted([r for r in rows["main"]] + rows["ranks"], key=lambda r: (r["transport"], r["ranks"])))
     print("\nGrowth with the size of the state:")
-    show_recovery_rows(sorted([r for r in rows["main"] if r["transport"] == "sm"] + rows["size"], key=lambda r: r["mib"]))
+    by_size = sorted([r for r in rows["main"] if r["transport"] == "sm"] + rows["size"], key=lambda r: r["mib"])
+    show_recovery_rows(by_size)
+    print("\nThe phase `restored` beside one copy of a rank's state in memory, which one rank alone makes in the same run:")
+    for r in by_size:
+        print("  %8d MiB  %7.1f ms  = %4.1f copies at %4.1f GB/s" %
+              (r["mib"], 1e3 * r["phases_s"]["restored"], r["restored_copies"], r["copy_rate"] / 1e9))
 
 
 # ---- the spare ----
@@ -249,6 +264,8 @@ def main():
     parser.add_argument("--quick", action="store_true", help="fewer sizes and repetitions: about two minutes")
     parser.add_argument("--only", default="overhead,recovery,spare", help="parts, separated by commas")
     parser.add_argument("--rounds", type=int, help="turns of each variant of the step")
+    parser.add_argument("--sizes", type=lambda text: [int(word) for word in text.split(",")],
+                        help="MiB of sharded state a rank, separated by commas, for the step times")
     parser.add_argument("--kills", type=int, help="kills of each kind of recovery")
     parser.add_argument("--dir", help="folder for the file checkpoints that are compared with; default: the temporary one")
     parser.add_argument("--mpirun")
