@@ -193,7 +193,8 @@ OPI_API int32_t opi_swap_checkpoint(opi_swap *swap, opi_error *err);
 /** This process's present role, slot and communicators. */
 OPI_API int32_t opi_swap_get_view(const opi_swap *swap, opi_swap_view *view, opi_error *err);
 
-/** Frees everything; NULL is allowed. Waits for files that are being written. Before MPI_Finalize. */
+/** Frees everything; NULL is allowed. Waits for files that are being written. Before MPI_Finalize. Before the last step
+ * it takes the job down: the others cannot go on without a rank that lives, and their opi_swap_step says so. */
 OPI_API void opi_swap_destroy(opi_swap *swap);
 
 /* ---- events and counters ---------------------------------------------------------------------------------------- */

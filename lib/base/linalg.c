@@ -19,6 +19,26 @@ static int usable_factor(size_t n, const double *l)
     return 1;
 }
 
+/* OpenBLAS picks its kernels by the processor, and they differ in the last bit. What is this small is done here, so that
+ * the same table gives the same model on every machine. */
+#define SMALL 32
+static int small_cholesky(size_t n, double *a)
+{
+    for (size_t i = 0; i < n; i++) {
+        for (size_t j = 0; j <= i; j++) {
+            double sum = a[i * n + j];
+            for (size_t k = 0; k < j; k++)
+                sum -= a[i * n + k] * a[j * n + k];
+            if (i == j && !(sum > 0 && isfinite(sum)))
+                return (int)(i + 1);
+            a[i * n + j] = i == j ? sqrt(sum) : sum / a[j * n + j];
+        }
+        for (size_t j = i + 1; j < n; j++)
+            a[i * n + j] = 0;
+    }
+    return 0;
+}
+
 int opi__cholesky(size_t n, double *a)
 {
     if (n == 0)
@@ -29,6 +49,8 @@ int opi__cholesky(size_t n, double *a)
         for (size_t j = 0; j <= i; j++)
             if (!isfinite(a[i * n + j]))
                 return -1;
+    if (n < SMALL)
+        return small_cholesky(n, a);
     /* A row-major lower triangle is a column-major upper one: in that layout LAPACKE passes the array straight on, and
      * neither transposes (malloc) nor prints. */
     lapack_int k = LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'U', (lapack_int)n, a, (lapack_int)n);

@@ -84,6 +84,10 @@ static void take_message(opi_swap *s)
     const opi__wire *m = &s->control_in;
     if (m->magic != MAGIC || m->epoch < s->view.epoch)
         return; /* from before the last recovery */
+    if (m->kind == OPI__WIRE_LEAVE) {
+        s->left = m->slot + 1;
+        opi__fault(s);
+    }
     if (m->kind == OPI__WIRE_FENCED) {
         s->fenced = 1;
         opi__fault(s);
@@ -130,6 +134,8 @@ void opi__control_send(opi_swap *s, int32_t to, int32_t kind)
         if (!opi__engine_test(&s->control_sent[at], NULL))
             continue;
         opi__wire m = {MAGIC, 0, 0, s->next, s->view.epoch, kind, s->view.slot, s->grid.dp, 1, 0};
+        if (kind == OPI__WIRE_LEAVE)
+            m.slot = s->view.rank;
         s->control_out[at] = m;
         s->control_sent[at] = MPI_REQUEST_NULL;
         if (MPI_Isend(&s->control_out[at], (int)sizeof m, MPI_BYTE, to, OPI__TAG_CONTROL, s->world,
@@ -157,6 +163,8 @@ int32_t opi__control_spare(opi_swap *s)
             return 1;
         if (s->done_epoch == s->view.epoch)
             return 0;
+        if (s->left)
+            return 1;
         if (s->fault) {
             int32_t active = 0;
             for (int32_t i = 0; i < opi__grid_slots(&s->grid); i++)
@@ -169,6 +177,19 @@ int32_t opi__control_spare(opi_swap *s)
         }
         opi__pause(SLEEP_S);
     }
+}
+
+void opi__control_leave(opi_swap *s)
+{
+    MPI_Comm all[] = {s->active, s->dp, s->tp, s->pp, s->ring, s->files};
+    if (!s->established || s->finished || s->fenced)
+        return;
+    opi__control_tell(s, OPI__WIRE_LEAVE, 0);
+    opi__engine_drain(s->control_sent, sizeof s->control_sent / sizeof s->control_sent[0]);
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        opi__engine_revoke(all[i]);
+    for (int32_t i = 0; i < s->watching; i++)
+        opi__engine_revoke(s->watched[i]);
 }
 
 void opi__control_close(opi_swap *s)

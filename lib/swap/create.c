@@ -202,6 +202,7 @@ void opi_swap_destroy(opi_swap *s)
     if (!s)
         return;
     opi_ctx *ctx = s->ctx;
+    opi__control_leave(s);
     opi__worker_stop(&s->copier);
     opi__persist_close(s);
     if (s->world != MPI_COMM_NULL)

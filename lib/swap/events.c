@@ -120,6 +120,8 @@ void opi__journal_event(opi__journal *j, opi_swap_event *event, const char *fmt,
     opi__vformat(text, sizeof text, fmt, ap);
     va_end(ap);
     event->struct_size = (uint32_t)sizeof *event;
+    if (event->step < -1)
+        event->step = -1; /* the runtime's own mark for "none" */
     event->message = text;
     if (event->kind > 0 && event->kind < 32)
         j->counters.by_kind[event->kind]++;

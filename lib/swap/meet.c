@@ -322,10 +322,36 @@ static int32_t compare(opi__attempt *a, const brief *x, int32_t id_x, const brie
     return OPI_OK;
 }
 
+/* Sharded state must be what its range says: registered in `assign` it could not be compared with the widths there. */
+static int32_t check_ranges(const opi_swap *s, opi__attempt *a)
+{
+    int32_t d, t, p;
+    if (a->slot < 0)
+        return OPI_OK;
+    opi__grid_coordinates(&a->grid, a->slot, &d, &t, &p);
+    for (size_t i = 0; i < s->states; i++) {
+        const opi__state *x = &s->state[i];
+        uint64_t begin, end;
+        if (!x->total)
+            continue;
+        opi__range(x->total, a->grid.dp, d, &begin, &end);
+        if ((end - begin) * x->element != x->size)
+            return opi__fail(&a->err, OPI_E_INVALID, a->slot,
+                             "state \"%s\" of slot %d: size %llu, but elements [%llu, %llu) of %llu bytes are %llu",
+                             x->name, (int)a->slot, (unsigned long long)x->size, (unsigned long long)begin,
+                             (unsigned long long)end, (unsigned long long)x->element,
+                             (unsigned long long)((end - begin) * x->element));
+    }
+    return OPI_OK;
+}
+
 /* Fingerprints first; the tables are exchanged only when these differ. */
 int opi__meet_states(opi_swap *s, opi__attempt *a)
 {
     uint64_t mine[2] = {opi__states_print(s->state, s->states), 0};
+    a->fatal = check_ranges(s, a);
+    if (a->fatal)
+        return 1;
     for (size_t i = 0; i < s->states; i++)
         if (s->state[i].kind == OPI_SWAP_REPLICATED)
             mine[1] += opi__fnv1a64(opi__fnv1a64(OPI__FNV_START, s->state[i].name, strlen(s->state[i].name)),

@@ -435,6 +435,7 @@ int opi__persist_last(opi_swap *s, opi__attempt *a, int32_t *written)
                 opi__shard_id id = {a->step, save, slot, part};
                 const void *block = opi__restore_block(s, a, part, slot, &bytes);
                 fine = block && opi__store_write(p->dir[d], &id, block, bytes, &err) == OPI_OK;
+                s->journal.counters.checkpoint_bytes += fine ? bytes : 0;
             }
         if (MPI_Allreduce(&fine, &everyone, 1, MPI_INT32_T, MPI_MIN, a->now) != MPI_SUCCESS)
             return 0;
@@ -444,6 +445,7 @@ int opi__persist_last(opi_swap *s, opi__attempt *a, int32_t *written)
             return 0;
         p->id.step = a->step;
         *written = everyone && fine;
+        s->journal.counters.checkpoints += (uint64_t)*written;
         if (*written)
             tell(s, OPI_SWAP_CHECKPOINTED, p->dir[d]);
         else

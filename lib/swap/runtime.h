@@ -81,7 +81,7 @@ typedef struct opi__wire {
     int32_t epoch, kind, slot, dp, ok, reserved;
 } opi__wire;
 enum { OPI__TAG_CONTROL = 1, OPI__TAG_LINK = 2, OPI__TAG_RESTORE = 3 };
-enum { OPI__WIRE_HEAD = 1, OPI__WIRE_TAIL, OPI__WIRE_NOTICE, OPI__WIRE_RECOVER, OPI__WIRE_DONE, OPI__WIRE_FENCED };
+enum { OPI__WIRE_HEAD = 1, OPI__WIRE_TAIL, OPI__WIRE_NOTICE, OPI__WIRE_RECOVER, OPI__WIRE_DONE, OPI__WIRE_FENCED, OPI__WIRE_LEAVE };
 
 /* Replica traffic with one peer. Requests: the head, the chunks, the tail. */
 typedef struct opi__link {
@@ -133,6 +133,7 @@ struct opi_swap {
     int32_t recovering; /* inside opi__recover, where callbacks may register */
     int32_t broken;     /* an error ended this runtime */
     int32_t fenced, file_asked, finish_flag;
+    int32_t left; /* 1 + number of a rank that left the job alive, 0 = none */
     /* failures: control.c */
     int32_t fault;        /* 1: recovery is needed */
     int32_t recover_epoch, done_epoch; /* last epoch somebody recovers from, and says to be done in */
@@ -187,6 +188,7 @@ void opi__control_poll(opi_swap *s);
 void opi__control_look(opi_swap *s); /* who has died since? */
 void opi__control_send(opi_swap *s, int32_t to, int32_t kind);
 void opi__control_tell(opi_swap *s, int32_t kind, int32_t spares); /* all others, or only the spares */
+void opi__control_leave(opi_swap *s); /* this rank goes before the end: nobody is to wait for it */
 int32_t opi__control_spare(opi_swap *s); /* sleeps: 1 = recover, 0 = training is done */
 void opi__control_close(opi_swap *s);
 void opi__fault(opi_swap *s); /* a failure was noticed */

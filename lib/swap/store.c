@@ -297,7 +297,8 @@ static int32_t refuse(int top, int folder, const char *dir, int64_t step, opi_er
     sweep left = {ALL, 0};
     opi__store_mark mark;
     int32_t status;
-    if (renameat(folder, OPI__STORE_COMPLETE, folder, OPI__STORE_REFUSED) == 0) {
+    int marked = renameat(folder, OPI__STORE_COMPLETE, folder, OPI__STORE_REFUSED) == 0;
+    if (marked) {
         if (opi__sync(folder) != 0)
             return first_failure(OPI_OK, "cannot write to the disk", dir, step, NULL, errno, err);
     } else if (errno != ENOENT) {
@@ -306,6 +307,9 @@ static int32_t refuse(int top, int folder, const char *dir, int64_t step, opi_er
     status = opi__store_read_mark(folder, dir, step, OPI__STORE_REFUSED, &mark, err);
     if (status && status != OPI_E_FORMAT)
         return status == OPI_E_VERSION ? OPI_OK : status;
+    struct stat st; /* a mark that is there and cannot be read: which shards it had is not known, so all stay */
+    if (status && (marked || fstatat(folder, OPI__STORE_REFUSED, &st, AT_SYMLINK_NOFOLLOW) == 0))
+        return OPI_OK;
     if (!status)
         left = (sweep){OTHER_SAVES, mark.save};
     status = sweep_folder(folder, dir, step, &left, err);

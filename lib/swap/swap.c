@@ -7,6 +7,8 @@
 #include <string.h>
 
 #define FINISH_SLEEP_S 50e-6
+#define LEAVE_SLEEP_S  1e-3
+#define LEAVE_LOOKS    20
 
 int32_t opi_swap_check_mpi(opi_error *err)
 {
@@ -54,10 +56,13 @@ static int32_t check_state(const opi_swap *s, const opi_swap_state *t, opi_error
                          "state \"%s\": total %llu and element %llu; both are given, for sharded "
                          "state, or neither",
                          t->name, (unsigned long long)t->total, (unsigned long long)t->element);
+    if (t->total && t->total > UINT64_MAX / t->element)
+        return opi__fail(err, OPI_E_RANGE, -1, "state \"%s\": %llu elements of %llu bytes are more than 64 bits count",
+                         t->name, (unsigned long long)t->total, (unsigned long long)t->element);
     if (t->total && s->view.dp >= 0) {
         uint64_t begin, end;
         opi__range(t->total, s->grid.dp, s->view.dp, &begin, &end);
-        /* In `assign` the widths are about to change: opi__blob_restore checks there. */
+        /* In `assign` the widths are about to change: opi__meet_states looks after it. */
         if (!s->recovering && (end - begin) * t->element != t->size)
             return opi__fail(err, OPI_E_INVALID, -1,
                              "state \"%s\": size %llu, but elements [%llu, %llu) of %llu bytes are %llu", t->name,
@@ -129,6 +134,25 @@ static int32_t check_fence(opi_swap *s, opi_error *err)
                      (int)s->process[s->world_rank].card.id, (int)s->view.epoch + 1);
 }
 
+/* A rank that left alive takes part in no recovery, and none could do without it. Its word may be a little behind the
+ * revocation that it caused: that is waited for when nobody is known to have died. */
+static int32_t check_left(opi_swap *s, opi_error *err)
+{
+    int32_t dead = 0;
+    for (int32_t i = 0; i < s->members; i++)
+        dead |= s->dead[s->member[i]];
+    for (int i = 0; s->established && s->fault && !dead && !s->left && i < LEAVE_LOOKS; i++) {
+        opi__pause(LEAVE_SLEEP_S);
+        opi__control_poll(s);
+        for (int32_t k = 0; k < s->members; k++)
+            dead |= s->dead[s->member[k]];
+    }
+    if (!s->left)
+        return OPI_OK;
+    return opi__fail(err, OPI_E_LOST, s->left - 1,
+                     "rank %d left the job before its end, alive: nobody can take its place", (int)s->left - 1);
+}
+
 /* All steps are done here: 1 when they are everywhere, 0 when a failure sends this rank back. The agreement is not waited
  * for inside MPI: a rank that never comes here because it recovers instead could then not be followed. */
 static int finish(opi_swap *s)
@@ -192,6 +216,8 @@ int32_t opi_swap_step(opi_swap *swap, int64_t *step, opi_error *err)
         if (!copy_begins(s))
             opi__control_poll(s);
         int32_t rc = check_fence(s, err);
+        if (!rc)
+            rc = check_left(s, err);
         if (!rc && (s->fault || !s->established)) {
             s->recovering = 1;
             rc = opi__recover(s, err);

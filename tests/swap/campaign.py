@@ -289,7 +289,7 @@ def table(rows):
     for (klass, transport), runs in sorted(rows.items()):
         times = sorted(t for run in runs for t in run[2])
         half = "%.0f" % statistics.median(times) if times else "-"
-        most = "%.0f" % times[int(0.9 * (len(times) - 1))] if times else "-"
+        most = "%.0f" % times[-(-9 * len(times) // 10) - 1] if len(times) >= 10 else "-"  # of fewer it says nothing
         print("%-18s %-4s %5d %6d %10d %9s %9s" % (klass, transport, len(runs), sum(1 for x in runs if x[0]),
                                                    sum(x[1] for x in runs), half, most))
 

@@ -85,6 +85,12 @@ def check_flags(t, folder):
     t.check("--dry-run leaves nothing", not re.search(r"omnipilot\.(?!XXXXXX)\w{6}", sm), sm)
 
 
+def default_signals():
+    """A launch in the background may have them ignored, and a shell cannot trap what it was started without."""
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)
+
+
 class Run:
     """A launch whose processes are known by a mark of ours in their environment."""
 
@@ -92,7 +98,7 @@ class Run:
         self.mark = "OPI_TEST_MARK=" + uuid.uuid4().hex
         env = dict(os.environ, OPI_TEST_MARK=self.mark.split("=")[1])
         self.process = subprocess.Popen([LAUNCHER, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                        stderr=subprocess.DEVNULL, env=env, **more)
+                                        stderr=subprocess.DEVNULL, env=env, preexec_fn=default_signals, **more)
 
     def alive(self, command=None):
         found = []

@@ -111,11 +111,11 @@ def communicator_fault(t):
 @test
 def copies_lost(t):
     """Three of four slots and so some slot's only replica: the checkpoint, else step 0, else an error that says so."""
-    done = t.run(7, "--dp 4 --tp 1 --kill begin:9:0+1+2 --pace-us 5000")
+    done = t.run(7, "--dp 4 --tp 1 --kill begin:9:0+1+2 --pace-us 30000")
     t.same(done, 4, 1)
     t.losses(done, "process-lost", "copies-lost")
     t.has(done, "copies-lost", "back to step 0")
-    done = t.run(7, "--dp 4 --tp 1 --kill begin:9:0+1+2 --pace-us 5000 --dir FOLDER/ck --checkpoint-interval 3")
+    done = t.run(7, "--dp 4 --tp 1 --kill begin:9:0+1+2 --pace-us 30000 --dir FOLDER/ck --checkpoint-interval 3")
     t.same(done, 4, 1)
     t.has(done, "copies-lost", "persistent checkpoint")
     t.has(done, "loaded", "step [25]")
