@@ -81,7 +81,8 @@ typedef struct opi__wire {
     int32_t epoch, kind, slot, dp, ok, reserved;
 } opi__wire;
 enum { OPI__TAG_CONTROL = 1, OPI__TAG_LINK = 2, OPI__TAG_RESTORE = 3 };
-enum { OPI__WIRE_HEAD = 1, OPI__WIRE_TAIL, OPI__WIRE_NOTICE, OPI__WIRE_RECOVER, OPI__WIRE_DONE, OPI__WIRE_FENCED, OPI__WIRE_LEAVE };
+enum { OPI__WIRE_HEAD = 1, OPI__WIRE_TAIL, OPI__WIRE_NOTICE, OPI__WIRE_RECOVER,
+       OPI__WIRE_DONE, OPI__WIRE_FENCED, OPI__WIRE_LEAVE };
 
 /* Replica traffic with one peer. Requests: the head, the chunks, the tail. */
 typedef struct opi__link {
