@@ -153,7 +153,7 @@ END_TEST
 
 START_TEST(manifest_records_base_and_evidence)
 {
-    opi_model *here = adapted(adapted(model, local_table(0, 7, 5, 0)), local_table(3, 5, 4, 0));
+    opi_model *once = adapted(model, local_table(0, 7, 5, 0)), *here = adapted(once, local_table(3, 5, 4, 0));
     opi_text *text = NULL;
     opi__json *root = NULL;
     double rows = 0;
@@ -168,6 +168,7 @@ START_TEST(manifest_records_base_and_evidence)
     opi__json_free(root);
     opi_text_free(text);
     opi_model_free(here);
+    opi_model_free(once);
 }
 END_TEST
 
