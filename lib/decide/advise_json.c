@@ -6,6 +6,7 @@
 #include "decide/launch.h"
 #include "decide/rank.h"
 #include "decide/score.h"
+#include "decide/utility.h"
 
 #include <math.h>
 #include <string.h>
@@ -55,21 +56,6 @@ static void write_request(const opi_advice *a, opi__json *root)
         opi__json_add_number(o, "limit", ask->slos[i].limit);
         opi__json_add_string(o, "unit", t->unit);
     }
-}
-
-static void write_utility(const opi_utility *u, opi__json *root)
-{
-    opi__json *o = opi__json_add_object(root, "utility");
-    opi__json_add_number(o, "value_usd_per_mtok", u->value_usd_per_mtok);
-    opi__json_add_number(o, "queue_usd_per_h", u->queue_usd_per_h);
-    opi__json_add_number(o, "restart_usd", u->restart_usd);
-    opi__json_add_number(o, "restart_node_h", u->restart_node_h);
-    opi__json_add_number(o, "slo_penalty_usd_per_h", u->slo_penalty_usd_per_h);
-    opi__json_add_number(o, "kv_penalty_usd_per_h", u->kv_penalty_usd_per_h);
-    opi__json_add_number(o, "kv_knee", u->kv_knee);
-    opi__json_add_number(o, "power_usd_per_kwh", u->power_usd_per_kwh);
-    opi__json_add_number(o, "amortize_h", u->amortize_h);
-    opi__json_add_number(o, "risk", u->risk);
 }
 
 static void write_config(const opi__cand *c, opi__json *o)
@@ -241,7 +227,7 @@ int32_t opi_advice_json(const opi_advice *a, opi_text **out, opi_error *err)
         opi__json_add_string(n, "text", a->notes[i].text);
     }
     write_request(a, root);
-    write_utility(&a->ask.utility, root);
+    opi__utility_json(opi__json_add_object(root, "utility"), &a->ask.utility);
     opi__json *list = opi__json_add_array(root, "candidates");
     for (size_t r = 0; r < a->n_feasible; r++)
         write_feasible(a, r, list);

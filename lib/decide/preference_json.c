@@ -4,22 +4,9 @@
 #include "base/json.h"
 #include "base/status.h"
 #include "decide/preference.h"
+#include "decide/utility.h"
 
 #include <math.h>
-
-static void add_utility(opi__json *o, const opi_utility *u)
-{
-    opi__json_add_number(o, "value_usd_per_mtok", u->value_usd_per_mtok);
-    opi__json_add_number(o, "queue_usd_per_h", u->queue_usd_per_h);
-    opi__json_add_number(o, "restart_usd", u->restart_usd);
-    opi__json_add_number(o, "restart_node_h", u->restart_node_h);
-    opi__json_add_number(o, "slo_penalty_usd_per_h", u->slo_penalty_usd_per_h);
-    opi__json_add_number(o, "kv_penalty_usd_per_h", u->kv_penalty_usd_per_h);
-    opi__json_add_number(o, "kv_knee", u->kv_knee);
-    opi__json_add_number(o, "power_usd_per_kwh", u->power_usd_per_kwh);
-    opi__json_add_number(o, "amortize_h", u->amortize_h);
-    opi__json_add_number(o, "risk", u->risk);
-}
 
 static void add_cost(opi__json *root, const opi_preferences_summary *s)
 {
@@ -70,7 +57,7 @@ int32_t opi_preferences_json(const opi_preferences *preferences, opi_text **out,
     for (size_t a = OPI__A_COST + 1; a < OPI__ATTRIBUTES; a++)
         add_weight(list, &preferences->weight[a]);
     if (s->cost_status == OPI_PREF_IDENTIFIED)
-        add_utility(opi__json_add_object(root, "utility"), &preferences->used);
+        opi__utility_json(opi__json_add_object(root, "utility"), &preferences->used);
     else
         opi__json_add_null(root, "utility");
     list = opi__json_add_array(root, "notes");
@@ -93,7 +80,7 @@ int32_t opi_preferences_save_file(const opi_preferences *preferences, const char
         return rc;
     opi__json *root = opi__json_new_object();
     opi__json_add_int(root, "version", 1);
-    add_utility(root, &u);
+    opi__utility_json(root, &u);
     rc = opi__json_text(preferences->ctx, root, &text, err);
     if (rc)
         return rc;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "decide/utility.h"
 
-#include "base/json.h"
 #include "base/status.h"
 #include "base/take.h"
 #include "base/text.h"
@@ -147,4 +146,11 @@ void opi__utility_terms(const opi_utility *u, const opi__outcome *o, opi_terms *
     out->kv = 0 - u->kv_penalty_usd_per_h * saturation(u, o->kv_usage);
     out->power = isnan(o->power_w) ? 0 : 0 - u->power_usd_per_kwh * o->power_w * o->gpus / 1000;
     out->total = out->value + out->node + out->queue + out->restart + out->slo + out->kv + out->power;
+}
+
+void opi__utility_json(opi__json *o, const opi_utility *u)
+{
+    opi_utility copy = *u;
+    for (size_t i = 0; i < N_WEIGHTS; i++)
+        opi__json_add_number(o, weights[i].name, *field(&copy, &weights[i]));
 }

@@ -2,6 +2,7 @@
 /* The terms of the utility, US dollars per hour. */
 #ifndef OPI_DECIDE_UTILITY_H
 #define OPI_DECIDE_UTILITY_H
+#include "base/json.h"
 #include "omnipilot/advise.h"
 
 /* What one candidate is expected to do, over all its replicas unless said. */
@@ -21,4 +22,6 @@ typedef struct opi__outcome {
 int32_t opi__utility_check(opi_utility *u, opi_error *err);
 /* The terms, and their sum in the order value, node, queue, restart, slo, kv, power. */
 void opi__utility_terms(const opi_utility *u, const opi__outcome *o, opi_terms *out);
+/* Its fields as members of a JSON object: what the utility file (opi_utility_parse) and the documents have. */
+void opi__utility_json(opi__json *o, const opi_utility *u);
 #endif

@@ -181,15 +181,11 @@ int32_t opi__control_spare(opi_swap *s)
 
 void opi__control_leave(opi_swap *s)
 {
-    MPI_Comm all[] = {s->active, s->dp, s->tp, s->pp, s->ring, s->files};
     if (!s->established || s->finished || s->fenced)
         return;
     opi__control_tell(s, OPI__WIRE_LEAVE, 0);
     opi__engine_drain(s->control_sent, sizeof s->control_sent / sizeof s->control_sent[0]);
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-        opi__engine_revoke(all[i]);
-    for (int32_t i = 0; i < s->watching; i++)
-        opi__engine_revoke(s->watched[i]);
+    opi__revoke_active(s);
 }
 
 void opi__control_close(opi_swap *s)

@@ -25,7 +25,7 @@ static void stamp(opi__attempt *a, int32_t phase)
     a->mark[phase] = opi__now();
 }
 
-static void revoke_active(opi_swap *s)
+void opi__revoke_active(opi_swap *s)
 {
     MPI_Comm all[] = {s->active, s->dp, s->tp, s->pp, s->ring, s->files};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
@@ -422,7 +422,7 @@ int32_t opi__recover(opi_swap *s, opi_error *err)
         OPI__POINT("detected");
         /* Spares sleep, and whoever waits in the last agreement listens; all others learn it from the revocation. */
         opi__control_tell(s, OPI__WIRE_RECOVER, s->next + 1 < s->options.steps);
-        revoke_active(s);
+        opi__revoke_active(s);
         opi__snapshot_halt(s);
         opi__persist_halt(s);
         OPI__POINT("revoked");

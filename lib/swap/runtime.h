@@ -196,6 +196,7 @@ void opi__fault(opi_swap *s); /* a failure was noticed */
 
 /* recover.c */
 int32_t opi__recover(opi_swap *s, opi_error *err); /* until all agree; also the first meeting */
+void opi__revoke_active(opi_swap *s); /* the slots' communicators and the watched ones */
 struct opi__attempt;
 void opi__evict(opi_swap *s, const struct opi__attempt *a); /* tells, and where asked ends, who was declared dead */
 int32_t opi__owned_slot(const opi_swap *s, int32_t world_rank); /* -1 = spare */
